@@ -9,6 +9,20 @@ import (
 	"testing"
 )
 
+// Whoever opens the README sees at once how soon a leader is replaced that dies, and how soon a host.
+func TestReadmeBeginsWithBothTimes(t *testing.T) {
+	text, err := os.ReadFile("README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	first := strings.Join(strings.SplitN(string(text), "\n", 25)[:24], "\n") // a screen of a terminal
+	for _, want := range []string{"within 50 ms", "after the lease: 5 s"} {
+		if !strings.Contains(first, want) {
+			t.Errorf("the first lines of the README do not say %q:\n%s", want, first)
+		}
+	}
+}
+
 // The program in the README is built where a user would have it: in a package of its own.
 func TestReadmeProgramCompiles(t *testing.T) {
 	text, err := os.ReadFile("README.md")

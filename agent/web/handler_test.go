@@ -320,3 +320,17 @@ func TestServeListensToThisHostOnly(t *testing.T) {
 		}
 	}
 }
+
+// The page explains tokens where it shows them.
+func TestThePageExplainsTokens(t *testing.T) {
+	b, err := fs.ReadFile(Files(), "groups.js")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(b)) {
+		if strings.Contains(line, "id: 'token'") && strings.Contains(line, "skip numbers") {
+			return
+		}
+	}
+	t.Error("the column of tokens has no explanation")
+}

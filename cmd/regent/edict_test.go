@@ -26,3 +26,16 @@ func TestTheHelpOfEdictNamesTheHeaderOfReceivers(t *testing.T) {
 		}
 	}
 }
+
+// Commands that show tokens explain why these skip numbers.
+func TestHelpExplainsTokensWhereTheyAreShown(t *testing.T) {
+	for _, command := range []string{"who", "history", "watch", "explain"} {
+		var out, errOut bytes.Buffer
+		if got := run(t.Context(), []string{command, "--help"}, strings.NewReader(""), &out, &errOut); got != cli.OK {
+			t.Fatalf("%s: status %d: %s", command, got, errOut.String())
+		}
+		if text := strings.ToLower(out.String()); !strings.Contains(text, "token") || !strings.Contains(text, "skip") && !strings.Contains(text, "far above") {
+			t.Errorf("the help of %s does not explain tokens:\n%s", command, out.String())
+		}
+	}
+}

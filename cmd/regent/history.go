@@ -22,7 +22,10 @@ func historyCommand() *cobra.Command {
 host saw them, oldest first. A change of the council is one line when it is complete: which
 members it concerned, the new number, and how long it took. The agent keeps about a thousand
 changes since its start. The host whose program led reports most precisely how its
-leadership ended.`,
+leadership ended.
+
+A later leader has a higher TOKEN. Tokens skip numbers after failed elections, and after a
+member has crashed: 'regent explain GROUP' says why.`,
 		Example: `  regent history
   regent history billing --limit 5 --json`,
 		Args:              cli.Args,

@@ -26,6 +26,9 @@ func watchCommand() *cobra.Command {
 included, until it is interrupted. Without GROUP it also shows changes of the council. On a
 terminal it shows a live table, otherwise a line for each change.
 
+A later leader has a higher token. Tokens skip numbers after failed elections, and after a
+member has crashed: 'regent explain GROUP' says why.
+
 If the agent stops meanwhile, the command reports that on the standard error, and continues
 when the agent is back. It does not repeat what has not changed.
 

@@ -8,7 +8,7 @@ const columns = [
   { id: 'name', label: 'Group', sort: (g) => g.name },
   { id: 'mode', label: 'Mode', sort: (g) => g.mode },
   { id: 'leader', label: 'Leader', sort: (g) => g.leaders?.[0]?.member ?? '' },
-  { id: 'token', label: 'Term', title: 'The number of the leadership: the token of its orders' },
+  { id: 'token', label: 'Term', title: 'The number of the leadership: the token of its orders. A later leader has a higher one. Failed elections and crashes skip numbers.' },
   { id: 'lease', label: 'Lease left' },
   { id: 'changed', label: 'Changed', sort: (g) => -g.changed },
   { id: 'cause', label: 'Cause' },
