@@ -1,6 +1,7 @@
 package regent
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -61,7 +62,7 @@ func (m *Member) describe(now protocol.Time) roster.Council {
 		out.Members = append(out.Members, roster.Member{Peer: p, Rank: int(x.Seat), New: x.Guest, Leaving: conf.Goes(x), Joined: x.Since})
 	}
 	if g := conf.Goal; g != nil {
-		out.By = g.By
+		out.By, out.Asked = g.By, time.Unix(0, g.Asked)
 		for i := range g.Wishes {
 			out.Goal = append(out.Goal, wished(&g.Wishes[i]))
 		}
@@ -69,11 +70,13 @@ func (m *Member) describe(now protocol.Time) roster.Council {
 	if fixed := machine.Fixed(); !fixed.Empty() {
 		out.Fixed = strings.Join(all.set(fixed), " and ") + " cannot follow a change (give every member a directory)"
 	}
+	out.Ended, out.Unheard = conf.Ended, all.set(machine.Unheard())
 	phase, waits := machine.Progress(now)
 	out.Phase = phases[phase]
 	for r := range waits.All() {
 		out.WaitsFor = append(out.WaitsFor, all.name(r))
 	}
+	m.describeTrouble(now, &out)
 	out.FileDiffers = all.differs(m.changing.source.Load().Council)
 	if machine.Running() {
 		out.Groups = int(machine.Standing(now, machine.Seat()).Assigned)
@@ -85,6 +88,23 @@ func (m *Member) describe(now protocol.Time) roster.Council {
 	}
 	return out
 }
+
+// describeTrouble says what keeps members from going on that the running change waits for.
+func (m *Member) describeTrouble(now protocol.Time, c *roster.Council) {
+	for i := range c.Members {
+		x := &c.Members[i]
+		if m.port == nil || !slices.Contains(c.WaitsFor, x.Name) || protocol.Rank(x.Rank) == m.council().self || x.Rank >= len(m.port.Names) {
+			continue
+		}
+		x.Problem = m.port.Peer(now, protocol.Rank(x.Rank)).Problem
+		if silent := m.authority.Council().Silence(now, protocol.Rank(x.Rank)); silent >= changeSilence {
+			x.Silent = silent
+		}
+	}
+}
+
+// changeSilence is from when on it is worth a word that a member is silent for which a change waits.
+const changeSilence = 30 * time.Second
 
 var phases = map[agreed.Progress]roster.Phase{agreed.Idle: roster.Idle, agreed.Settling: roster.Settling, agreed.Learning: roster.Learning, agreed.HandingOver: roster.HandingOver,
 	agreed.Blocked: roster.Blocked, agreed.Agreeing: roster.Agreeing}
@@ -110,17 +130,8 @@ func (m *Member) Change(ctx context.Context, c roster.Change) (roster.Council, e
 	for {
 		moved := m.changing.moved.Wait()
 		now := m.Council()
-		switch {
-		case now.Removed:
-			return now, nil
-		case goal != nil && now.Fixed != "" && now.Goal == nil && now.Number == goal.asked:
-			return now, fmt.Errorf("change of the council: %w: %s", roster.ErrDiskless, now.Fixed)
-		case goal == nil && now.Goal == nil && now.Settled:
-			return now, nil
-		case goal != nil && now.Goal == nil && now.Settled && reached(&now, goal):
-			return now, nil
-		case goal != nil && now.Goal == nil && now.Settled && now.Number > goal.asked:
-			return now, fmt.Errorf("change of the council: %w: the council is %s (number %d)", roster.ErrCancelled, strings.Join(namesOf(&now), " "), now.Number)
+		if done, err := m.outcome(&now, goal); done {
+			return now, err
 		}
 		select {
 		case <-moved:
@@ -135,6 +146,43 @@ func (m *Member) Change(ctx context.Context, c roster.Change) (roster.Council, e
 	}
 }
 
+// outcome says whether a change is over, and how it has ended.
+func (m *Member) outcome(now *roster.Council, goal *wantedGoal) (done bool, err error) {
+	asked := now.Number == goal.asked && (now.Goal == nil) == (goal.Goal != nil) // and no step was taken since
+	switch {
+	case now.Removed:
+		return true, nil
+	case asked && now.Fixed != "" && goal.Goal != nil:
+		return true, fmt.Errorf("change of the council: %w: %s", roster.ErrDiskless, now.Fixed)
+	case asked && len(now.Unheard) > 0:
+		return true, m.tooFew(now, goal)
+	case now.Goal != nil || !now.Settled:
+		return false, nil
+	case goal.Goal == nil, reached(now, goal):
+		return true, nil
+	case now.Number > goal.asked:
+		return true, fmt.Errorf("change of the council: %w: %s; the council is %s (number %d)", roster.ErrCancelled, cmp.Or(now.Ended, "another one followed"),
+			strings.Join(namesOf(now), " "), now.Number)
+	}
+	return false, nil
+}
+
+// tooFew says that too few voters were heard.
+func (m *Member) tooFew(now *roster.Council, goal *wantedGoal) error {
+	what := "nothing has changed"
+	if goal.Goal == nil {
+		what = "the change that was to be cancelled goes on once they are back"
+	}
+	voters := 0
+	for i := range now.Members {
+		if !now.Members[i].Observer {
+			voters++
+		}
+	}
+	return fmt.Errorf("change of the council: %w: %s did not answer for %v, and %d of %d voters must agree: %s (start their agents, and ask again)", roster.ErrNoQuorum,
+		strings.Join(now.Unheard, ", "), changeAnswer, voters/2+1, voters, what)
+}
+
 // mayChange says why the council cannot change.
 func (m *Member) mayChange() error {
 	switch {
@@ -146,13 +194,13 @@ func (m *Member) mayChange() error {
 	return nil
 }
 
-// A wantedGoal is the goal of a change, and the number at which it was asked for.
+// A wantedGoal is the goal of a change, nil for a cancel, and the number at which it was asked for.
 type wantedGoal struct {
 	*agreed.Goal
 	asked uint64
 }
 
-// request has the machine propose a change. It returns the goal; nil if the running change is cancelled.
+// request has the machine propose a change, and returns what is wanted.
 func (m *Member) request(ctx context.Context, c *roster.Change) (*wantedGoal, error) {
 	type answer struct {
 		goal *wantedGoal
@@ -179,6 +227,20 @@ func (m *Member) request(ctx context.Context, c *roster.Change) (*wantedGoal, er
 // propose is request on the loop.
 func (m *Member) propose(now protocol.Time, c *roster.Change) (*wantedGoal, error) {
 	machine := m.authority.Council()
+	ask, err := m.asks(c)
+	if err == nil {
+		err = m.refusal(machine.Change(now, *ask))
+	}
+	if err != nil {
+		return nil, err
+	}
+	m.instance.Post(protocol.Reconfigure{Record: ask.Append(nil)})
+	return &wantedGoal{ask.Goal, machine.Conf().Number}, nil
+}
+
+// asks returns a change as the machine takes it.
+func (m *Member) asks(c *roster.Change) (*agreed.Change, error) {
+	machine := m.authority.Council()
 	conf := machine.Conf()
 	if machine.Out() {
 		return nil, roster.ErrRemoved
@@ -186,31 +248,33 @@ func (m *Member) propose(now protocol.Time, c *roster.Change) (*wantedGoal, erro
 	if conf == nil || !machine.Seated() {
 		return nil, fmt.Errorf("change of the council: this member does not take part yet: %s", "ask another one")
 	}
-	ask := agreed.Change{Number: c.Number}
-	if !c.Cancel {
-		goal, err := m.goal(conf, c)
-		if err != nil {
-			return nil, fmt.Errorf("change of the council: %w", err)
-		}
-		ask.Goal = goal
+	ask := &agreed.Change{Number: c.Number}
+	if c.Cancel {
+		return ask, nil
 	}
-	if err := machine.Change(now, ask); err != nil {
-		return nil, fmt.Errorf("change of the council: %w", m.refusal(err))
+	goal, err := m.goal(conf, c)
+	if err != nil {
+		return nil, fmt.Errorf("change of the council: %w", err)
 	}
-	m.instance.Post(protocol.Reconfigure{Record: ask.Append(nil)})
-	if ask.Goal == nil {
-		return nil, nil
-	}
-	return &wantedGoal{ask.Goal, conf.Number}, nil
+	ask.Goal = goal
+	return ask, nil
 }
 
 // refusal returns the exported error for one of the machine.
 func (m *Member) refusal(err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("change of the council: %w", m.exported(err))
+}
+
+func (m *Member) exported(err error) error {
 	for from, to := range map[error]error{agreed.ErrChanging: roster.ErrChanging, agreed.ErrUnchanged: roster.ErrUnchanged, agreed.ErrNumber: roster.ErrNumber, agreed.ErrTooLarge: roster.ErrFixed} {
 		if errors.Is(err, from) {
 			if from == agreed.ErrChanging {
 				now := m.describe(m.world.Clock.Now())
-				return fmt.Errorf("%w: it was asked for at %s, and is %s (cancel it, or wait for its end)", to, now.By, progress(&now, nil))
+				return fmt.Errorf("%w: it was asked for at %s %v ago, and is %s (cancel it, or wait for its end)", to, now.By,
+					time.Since(now.Asked).Round(time.Second), now.Progress())
 			}
 			text := strings.TrimPrefix(err.Error(), "council: ")
 			if text == to.Error() {
@@ -219,7 +283,7 @@ func (m *Member) refusal(err error) error {
 			return fmt.Errorf("%w: %s", to, text)
 		}
 	}
-	return err
+	return errors.New(strings.TrimPrefix(err.Error(), "council: "))
 }
 
 // goal returns what the council shall be after a change.
@@ -228,7 +292,7 @@ func (m *Member) goal(conf *agreed.Config, c *roster.Change) (*agreed.Goal, erro
 		return conf.Goal, nil
 	}
 	all := m.council()
-	g := &agreed.Goal{Terms: conf.Terms, By: m.config.Name}
+	g := &agreed.Goal{Terms: conf.Terms, By: m.config.Name, Asked: time.Now().UnixNano(), Within: max(0, cmp.Or(c.Within, roster.DefaultWithin))}
 	for i := range conf.Members {
 		x := &conf.Members[i]
 		if x.Guest {
@@ -354,7 +418,7 @@ func reached(c *roster.Council, g *wantedGoal) bool {
 // progress says how far a change has got.
 func progress(c *roster.Council, g *wantedGoal) string {
 	text := c.Progress()
-	if g != nil && c.Number == g.asked && c.Goal == nil {
+	if g.Goal != nil && c.Number == g.asked && c.Goal == nil {
 		text += "; nothing has changed yet"
 	}
 	return text

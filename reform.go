@@ -52,6 +52,7 @@ type shownCouncil struct {
 	settled bool
 	phase   agreed.Progress
 	fixed   protocol.Set
+	unheard protocol.Set
 }
 
 // list reads the list of members of the configuration.
@@ -112,7 +113,7 @@ func (m *Member) recall(saved []byte) error {
 	}
 	switch {
 	case kept.Removed:
-		return fmt.Errorf("config: %w (number %d): to let it join again, empty its directory and add it", roster.ErrRemoved, kept.Conf.Number)
+		return fmt.Errorf("config: %w", removedBy(kept.Conf, m.config.Name))
 	case m.fixed != "" && kept.Conf.Number > 0:
 		return fmt.Errorf("config: the council has changed since it began (number %d), which this member cannot follow: %s", kept.Conf.Number, m.fixed)
 	case m.fixed != "":
@@ -127,6 +128,15 @@ func (m *Member) recall(saved []byte) error {
 	}
 	m.present.Store(all)
 	return nil
+}
+
+// removedBy says that a configuration has removed a member, and how it can come back.
+func removedBy(conf *agreed.Config, name string) error {
+	if x := conf.Named(name); x != nil {
+		return fmt.Errorf("%w (number %d), and a new host has had the name %s since number %d: a host of that name must not have the directory of the one before "+
+			"(empty it, and add the host anew)", roster.ErrRemoved, conf.Number, name, x.Since)
+	}
+	return fmt.Errorf("%w (number %d): to let it join again, empty its directory and add it", roster.ErrRemoved, conf.Number)
 }
 
 // first makes the first configuration, once the id of the council is known.
@@ -146,7 +156,7 @@ func (m *Member) changeableMachine(leases func(*council) nerio.Config, saved []b
 	t := &m.config.Timing
 	terms := t.terms()
 	o := agreed.Options{Name: m.config.Name, RoundTrip: t.RoundTrip, Renew: t.Renew, Dead: max(leastDead, 2*t.LongestLease),
-		Quiet: max(leastQuiet, 2*t.LongestLease), Patience: changePatience}
+		Quiet: max(leastQuiet, 2*t.LongestLease), Patience: changePatience, Answer: max(changeAnswer, 8*t.RoundTrip)}
 	if all := m.council(); !all.changed() {
 		o.First = m.council().conf
 	}
@@ -185,6 +195,8 @@ const (
 	leastQuiet = time.Second
 	// changePatience is how long a step waits for a leaving member to hand over, and for a new one to learn.
 	changePatience = 10 * time.Second
+	// changeAnswer is how long a member that is asked for a change waits to hear a majority.
+	changeAnswer = 5 * time.Second
 )
 
 // adopt follows the council's machine. It is called on the loop after each Step of that, before anything leaves that it says.
@@ -198,10 +210,10 @@ func (m *Member) adopt(now protocol.Time) {
 		c.out = true
 		last := m.describe(now)
 		c.removed.Store(&last)
-		m.log.Warn("this member was removed from the council, and leaves", "number", machine.Conf().Number)
+		m.log.Warn("the member leaves", "err", removedBy(machine.Conf(), m.config.Name))
 		go func() { _ = m.Leave(context.Background()) }()
 	}
-	shown := shownCouncil{conf: machine.Conf(), settled: machine.Settled(), fixed: machine.Fixed()}
+	shown := shownCouncil{conf: machine.Conf(), settled: machine.Settled(), fixed: machine.Fixed(), unheard: machine.Unheard()}
 	if shown.conf != nil && (shown.conf.Goal != nil || !shown.settled || machine.Wants()) {
 		shown.phase, _ = machine.Progress(now)
 	}
@@ -366,9 +378,10 @@ func (m *Member) learn(ctx context.Context, socket runtime.Socket, waiter runtim
 		return nil, nil
 	}
 	h := m.herald(socket)
+	h.Council = protocol.CouncilID{} // whichever answers: welcome says if it is another one
 	defer context.AfterFunc(ctx, waiter.Wake)()
 	in := transport.NewPackets(32)
-	waiting := "no council has answered yet"
+	waiting := m.unanswered()
 	m.log.Info("the member does not take part yet", "waiting", waiting)
 	for {
 		if ctx.Err() != nil {
@@ -384,15 +397,18 @@ func (m *Member) learn(ctx context.Context, socket runtime.Socket, waiter runtim
 			if !wire.IsFetch(in[i].Data) {
 				continue
 			}
-			chosen, _ := h.Take(now, in[i].Data, in[i].Addr)
-			if chosen == nil {
-				continue
+			chosen, reason := h.Take(now, in[i].Data, in[i].Addr)
+			var text string
+			switch {
+			case chosen != nil:
+				text = m.welcome(chosen)
+				if text == "" {
+					return chosen, nil
+				}
+			case reason.Dropped():
+				text = h.Stranger().String()
 			}
-			text := m.welcome(chosen)
-			if text == "" {
-				return chosen, nil
-			}
-			if text != waiting {
+			if text != "" && text != waiting {
 				waiting = text
 				m.log.Info("the member does not take part yet", "waiting", waiting)
 				world.Report(ctx, waiting, func() world.PacketCounts { return world.PacketCounts{} })
@@ -404,6 +420,15 @@ func (m *Member) learn(ctx context.Context, socket runtime.Socket, waiter runtim
 	}
 }
 
+// unanswered says what a member waits for that joins, before any council has answered.
+func (m *Member) unanswered() string {
+	var at []string
+	for i := range m.config.Join {
+		at = append(at, strings.Join(m.config.Join[i].Addrs, " "))
+	}
+	return fmt.Sprintf("no council has answered yet at %s: start the agent there, and let UDP to there and back pass", strings.Join(at, " "))
+}
+
 // learnEvery is how often a member that joins looks whether it is to ask again.
 const learnEvery = 100 * time.Millisecond
 
@@ -413,9 +438,9 @@ func (m *Member) welcome(c *agreed.Chosen) string {
 	x := conf.Named(m.config.Name)
 	switch {
 	case m.councilID != (protocol.CouncilID{}) && m.councilID != conf.Council:
-		return fmt.Sprintf("the council %v answers, and council_id is %v", conf.Council, m.councilID)
+		return fmt.Sprintf("the council %v answers, and council_id is %v: name the hosts of the right council, or correct council_id", conf.Council, m.councilID)
 	case x == nil:
-		return fmt.Sprintf("council %v (number %d) does not list %s yet: add it there", conf.Council, conf.Number, m.config.Name)
+		return fmt.Sprintf("council %v (number %d) does not list %s yet: add it there ('regent members add')", conf.Council, conf.Number, m.config.Name)
 	case !slices.ContainsFunc(strings.Fields(m.config.ownKeyText()), func(k string) bool { return slices.Contains(strings.Fields(x.Key), k) }):
 		return fmt.Sprintf("council %v (number %d) lists another key for %s: compare fingerprints with 'regent keys show'", conf.Council, conf.Number, m.config.Name)
 	}

@@ -324,7 +324,12 @@ func (m *Member) recovering() string {
 	}
 	votes, now := m.loop.Stats().Votes(), m.world.Clock.Now()
 	known := votes.Add(m.config.Timing.settle())
+	if text := m.estranged(now); text != "" {
+		return text
+	}
 	switch {
+	case votes == protocol.Never:
+		return "it has just started: it waits until enough members have told what it may have promised"
 	case now < votes:
 		return fmt.Sprintf("it has just started: for another %v it neither votes nor knows who leads, because what it promised before may stand",
 			known.Sub(now).Round(time.Millisecond))
@@ -333,6 +338,21 @@ func (m *Member) recovering() string {
 	}
 	return ""
 }
+
+// estranged says that the council goes on under keys that this member does not know; empty if it hears a quorum, or nobody has said so.
+func (m *Member) estranged(now protocol.Time) string {
+	if m.port == nil || m.port.Herald == nil {
+		return ""
+	}
+	s, trusted := m.port.Herald.Stranger(), m.trusted()
+	if s == nil || now.Sub(s.At) > estrangedFor || m.council().quorums().In(trusted.With(m.council().self)) {
+		return ""
+	}
+	return s.String()
+}
+
+// estrangedFor is how long an answer under an unknown key is worth a word. Members that hear no quorum ask once in a minute or more often.
+const estrangedFor = 2 * time.Minute
 
 // untrustedFor is how long a member that is not trusted says nothing before it counts as silent. One that has just come is trusted a
 // moment later.

@@ -45,13 +45,18 @@ type Council struct {
 	Members []Member `json:"members"`
 	// Goal lists the members that the council will have when the running change is over; nil if none is running.
 	Goal []Peer `json:"goal,omitempty"`
-	// By is the member at which the running change was asked for.
-	By string `json:"by,omitempty"`
+	// By is the member at which the running change was asked for, and Asked when, by the clock of that host.
+	By    string    `json:"by,omitempty"`
+	Asked time.Time `json:"asked,omitzero"`
+	// Ended says how the last change ended if it has not reached its goal: where it was cancelled, or why it was given up.
+	Ended string `json:"ended,omitempty"`
 	// Since is when this member took the present number over, or started in it.
 	Since time.Time `json:"since"`
 	// Phase says how far the running change has got, and WaitsFor names members that it waits for now.
 	Phase    Phase    `json:"phase,omitempty"`
 	WaitsFor []string `json:"waits_for,omitempty"`
+	// Unheard names voters that were silent when a change was asked for at the member that was asked. They are too many, and the change was forgotten.
+	Unheard []string `json:"unheard,omitempty"`
 	// Removed says that the member that was asked belongs to the council no more.
 	Removed bool `json:"removed,omitempty"`
 	// Fixed says why the council cannot change while it runs; empty if it can.
@@ -79,6 +84,9 @@ type Member struct {
 	Adopted  bool `json:"adopted,omitempty"`
 	Settled  bool `json:"settled,omitempty"`
 	Learnt   int  `json:"learnt_groups,omitempty"`
+	// Silent is for how long a member that the change waits for was not heard, if that is long, and Problem what its packets say against it.
+	Silent  time.Duration `json:"silent_ns,omitempty"`
+	Problem string        `json:"problem,omitempty"`
 }
 
 // A Phase is how far a change has got.
@@ -116,6 +124,26 @@ type Change struct {
 	Cancel bool `json:"cancel,omitempty"`
 	// Number, if not zero, is that of the configuration that the caller has seen: any other one is left alone.
 	Number uint64 `json:"number,omitempty"`
+	// Within is for how long a new member may be silent before the change is given up: votes stay as they are, and new members without a vote go.
+	// Zero is [DefaultWithin]; a negative one waits without end.
+	Within time.Duration `json:"within_ns,omitempty"`
+}
+
+// DefaultWithin is for how long a change waits for a new member that is silent.
+const DefaultWithin = 10 * time.Minute
+
+// A Forecast is what a change will do if all new members come up and nothing fails.
+type Forecast struct {
+	// Steps is how many steps it takes, and Takes bounds how long they take, but for the time that members take to start and to hand over.
+	Steps int           `json:"steps"`
+	Takes time.Duration `json:"takes_ns"`
+	// Needs is how long a lease must be to survive a step, and Short are the lengths of leases in use that are shorter: these are lost once in
+	// each step.
+	Needs time.Duration   `json:"needs_ns"`
+	Short []time.Duration `json:"short_ns,omitempty"`
+	// Lines say it in words: each step, how long it all takes, and which leases last. Warnings are what an operator should know before.
+	Lines    []string `json:"lines"`
+	Warnings []string `json:"warnings,omitempty"`
 }
 
 // Reasons why a council does not change; errors.Is tells them. Nothing has changed then, unless the error says so.
@@ -134,6 +162,6 @@ var (
 	ErrNumber = errors.New("the council has another number")
 	// ErrRemoved says that this member belongs to the council no more.
 	ErrRemoved = errors.New("this member was removed from the council")
-	// ErrCancelled says that a change was cancelled.
-	ErrCancelled = errors.New("the change was cancelled")
+	// ErrCancelled says that a change has ended before its goal was reached: it was cancelled, or given up.
+	ErrCancelled = errors.New("the change has not reached its goal")
 )

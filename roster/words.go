@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 )
 
 // Running says that a change is running, or has not settled.
@@ -25,6 +26,31 @@ func (c *Council) Progress() string {
 		text += "; waits for " + strings.Join(c.WaitsFor, ", ")
 	}
 	return text
+}
+
+// Troubles says in words what keeps the members from going on that the running change waits for: what is wrong, what is unchanged, and what to do.
+func (c *Council) Troubles() (all []string) {
+	for i := range c.Members {
+		m := &c.Members[i]
+		var text string
+		switch {
+		case !slices.Contains(c.WaitsFor, m.Name):
+			continue
+		case m.Problem != "":
+			text = m.Name + " " + m.Problem
+		case m.Silent > 0 && m.New:
+			text = fmt.Sprintf("%s does not answer at %s for %v: start its agent, and let UDP to there and back pass", m.Name, strings.Join(m.Addrs, " "), m.Silent.Round(time.Second))
+		case m.Silent > 0:
+			text = fmt.Sprintf("%s is silent for %v: start its agent, or let UDP to %s pass", m.Name, m.Silent.Round(time.Second), strings.Join(m.Addrs, " "))
+		default:
+			continue
+		}
+		if m.New {
+			text += " (nothing has changed for the others; 'regent members cancel' ends the change)"
+		}
+		all = append(all, text)
+	}
+	return all
 }
 
 // learnt says how much the newcomers know that have told.

@@ -13,6 +13,8 @@ type CouncilOrder struct {
 	DryRun bool `json:"dry_run,omitempty"`
 	// Yes carries out a change after which the council tolerates no failure.
 	Yes bool `json:"yes,omitempty"`
+	// Sites names the data centre of members, for the forecast.
+	Sites map[string]string `json:"sites,omitempty"`
 	// Wait is how long the answer may wait for the end of the change. The change goes on without it.
 	Wait time.Duration `json:"wait_ns,omitempty"`
 }
@@ -25,6 +27,6 @@ type CouncilInfo struct {
 	Tolerates int `json:"tolerates"`
 	// Done says that the change that was asked for is over.
 	Done bool `json:"done,omitempty"`
-	// Warnings are what an operator should know about the change.
-	Warnings []string `json:"warnings,omitempty"`
+	// Forecast is what a change that was asked for would do.
+	Forecast *roster.Forecast `json:"forecast,omitempty"`
 }

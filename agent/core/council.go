@@ -3,7 +3,6 @@ package core
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net/http"
 	"slices"
 	"strings"
@@ -38,11 +37,12 @@ func councilInfo(c roster.Council) api.CouncilInfo {
 // tolerated returns how many of some voters may fail.
 func tolerated(voters int) int { return max(0, (voters-1)/2) }
 
-// councilWait bounds how long an answer about a change waits for its end, and acceptWait is how long it waits to see that the change was
-// accepted.
+// councilWait bounds how long an answer about a change waits for its end, and acceptWait is how long it waits at least. It waits longer, up to
+// decisionWait, while members have neither agreed on the change nor refused it.
 const (
-	councilWait = time.Minute
-	acceptWait  = time.Second
+	councilWait  = time.Minute
+	acceptWait   = time.Second
+	decisionWait = 10 * time.Second
 )
 
 // ChangeCouncil has the members agree on a change of the council. It returns once the change is over, or as soon as the order's time has
@@ -53,39 +53,74 @@ func (a *Agent) ChangeCouncil(ctx context.Context, o *api.CouncilOrder) (api.Cou
 		return api.CouncilInfo{}, ErrJoining
 	}
 	now := m.Council()
-	warnings, err := judgeChange(&now, &o.Change, o.Yes)
+	forecast := roster.Forecast{}
+	err := judgeChange(&now, &o.Change, o.Yes)
+	if err == nil {
+		forecast, err = m.Forecast(o.Change, o.Sites)
+		err = refused(err)
+	}
 	if err != nil || o.DryRun {
 		info := councilInfo(now)
-		info.Warnings = warnings
+		info.Forecast = &forecast
 		return info, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, min(councilWait, max(acceptWait, o.Wait)))
-	defer cancel()
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	go a.untilDecided(ctx, m, o, cancel)
 	now, err = m.Change(ctx, o.Change)
 	info := councilInfo(now)
-	info.Warnings, info.Done = warnings, err == nil
-	switch {
-	case errors.Is(err, context.DeadlineExceeded):
+	info.Forecast, info.Done = &forecast, err == nil
+	if errors.Is(err, context.DeadlineExceeded) {
 		return info, nil // it goes on
-	case errors.Is(err, roster.ErrNoQuorum):
-		return info, api.WithStatus(http.StatusServiceUnavailable, err)
-	case err != nil && !errors.Is(err, context.Canceled) && !errors.Is(err, regent.ErrClosed):
-		return info, api.WithStatus(http.StatusConflict, err)
 	}
-	return info, err
+	return info, refused(err)
+}
+
+// untilDecided ends the wait for a change when its time has passed. It goes on for a while if members have neither agreed on it nor refused it.
+func (a *Agent) untilDecided(ctx context.Context, m *regent.Member, o *api.CouncilOrder, cancel context.CancelCauseFunc) {
+	wait := min(councilWait, max(acceptWait, o.Wait))
+	late := time.After(max(wait, decisionWait))
+	look := time.NewTimer(wait)
+	defer look.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-late:
+			cancel(context.DeadlineExceeded)
+			return
+		case <-look.C:
+			if c := m.Council(); !c.Running() || (c.Goal == nil) == o.Cancel {
+				cancel(context.DeadlineExceeded)
+				return
+			}
+			look.Reset(acceptWait / 5)
+		}
+	}
+}
+
+// refused gives an error of a change its HTTP status.
+func refused(err error) error {
+	switch {
+	case errors.Is(err, roster.ErrNoQuorum):
+		return api.WithStatus(http.StatusServiceUnavailable, err)
+	case err != nil && !errors.Is(err, context.Canceled) && !errors.Is(err, regent.ErrClosed):
+		return api.WithStatus(http.StatusConflict, err)
+	}
+	return err
 }
 
 // judgeChange refuses a change that leaves no council, and one that leaves less than an operator may expect unless that is
-// confirmed. It returns what the operator should know otherwise.
-func judgeChange(now *roster.Council, c *roster.Change, yes bool) (warnings []string, err error) {
+// confirmed.
+func judgeChange(now *roster.Council, c *roster.Change, yes bool) error {
 	if c.Cancel {
 		if len(c.Add)+len(c.Remove)+len(c.Set) > 0 {
-			return nil, api.Errorf(http.StatusBadRequest, "cancel with add, remove or set: choose one")
+			return api.Errorf(http.StatusBadRequest, "cancel with add, remove or set: choose one")
 		}
-		return nil, nil
+		return nil
 	}
 	if len(c.Add)+len(c.Remove)+len(c.Set) == 0 {
-		return nil, api.Errorf(http.StatusBadRequest, "nothing to change (name members to add, remove or set)")
+		return api.Errorf(http.StatusBadRequest, "nothing to change (name members to add, remove or set)")
 	}
 	after := membersAfter(now.Members, c)
 	voters, leaders := 0, 0
@@ -101,23 +136,13 @@ func judgeChange(now *roster.Council, c *roster.Change, yes bool) (warnings []st
 	names := strings.Join(peerNames(after), " ")
 	switch {
 	case len(after) == 0:
-		return nil, api.Errorf(http.StatusConflict, "no member would be left (stop the agents instead)")
+		return api.Errorf(http.StatusConflict, "no member would be left (stop the agents instead)")
 	case leaders == 0:
-		return nil, api.Errorf(http.StatusConflict, "no member that may lead would be left among %s (add one first)", names)
+		return api.Errorf(http.StatusConflict, "no member that may lead would be left among %s (add one first)", names)
 	case tolerated(voters) == 0 && before.Tolerates > 0 && !yes:
-		return nil, api.Errorf(http.StatusConflict, "%s would be left, and the council would tolerate no failure (pass --yes to go on)", names)
+		return api.Errorf(http.StatusConflict, "%s would be left, and the council would tolerate no failure (pass --yes to go on)", names)
 	}
-	if voters%2 == 0 && voters > before.Voters {
-		warnings = append(warnings, fmt.Sprintf("%d voters tolerate %s, as %d do: add one more, or make one an observer", voters, failures(tolerated(voters)), voters-1))
-	}
-	return warnings, nil
-}
-
-func failures(n int) string {
-	if n == 1 {
-		return "one failure"
-	}
-	return fmt.Sprintf("%d failures", n)
+	return nil
 }
 
 // membersAfter returns the members that a change leads to.

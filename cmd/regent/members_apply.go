@@ -129,6 +129,7 @@ that the file does not list are removed only with --prune.` + changeStatus,
 		},
 	}
 	o.flags(c)
+	c.Flags().DurationVar(&o.within, "within", roster.DefaultWithin, "give the change up if a new host is silent for so long")
 	c.Flags().StringVarP(&file, "file", "f", "", "the file of an agent, whose list of members is wanted")
 	c.Flags().BoolVar(&prune, "prune", false, "remove members that the file does not list")
 	return c

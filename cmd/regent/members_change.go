@@ -8,6 +8,7 @@ import (
 	"io"
 	"maps"
 	"os"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -32,6 +33,8 @@ type changeOptions struct {
 	asJSON, dryRun, yes bool
 	number              uint64
 	keys                []string
+	sites               map[string]string
+	within              time.Duration
 }
 
 func (o *changeOptions) flags(c *cobra.Command) {
@@ -41,10 +44,12 @@ func (o *changeOptions) flags(c *cobra.Command) {
 	f.BoolVar(&o.asJSON, "json", false, "print JSON")
 	f.BoolVar(&o.dryRun, "dry-run", false, "print what would change, and change nothing")
 	f.BoolVar(&o.yes, "yes", false, "go on although the council would tolerate no failure afterwards")
+	f.StringToStringVar(&o.sites, "site", nil, "the data centre of members, MEMBER=SITE, for what the loss of one would do on the way")
 	f.Uint64Var(&o.number, "number", 0, "refuse the change unless the council has this number")
 }
 
 func (o *changeOptions) keysFlag(c *cobra.Command) {
+	c.Flags().DurationVar(&o.within, "within", roster.DefaultWithin, "give the change up if a new host is silent for so long")
 	c.Flags().StringArrayVar(&o.keys, "keys", nil, "a file with public keys, as 'regent keys exchange' prints it on the new host; - is the standard input")
 }
 
@@ -208,24 +213,28 @@ func readPublicKeys(c *cobra.Command, files []string) (map[string][]identity.Pub
 
 // change has the members agree on a change, and follows it.
 func (o *changeOptions) change(c *cobra.Command, change roster.Change) error {
-	change.Number = o.number
-	order := api.CouncilOrder{Change: change, DryRun: true, Yes: o.yes}
+	change.Number, change.Within = o.number, o.within
+	order := api.CouncilOrder{Change: change, DryRun: true, Yes: o.yes, Sites: o.sites}
 	agent := newClient(o.socket)
-	var info api.CouncilInfo
 	if !change.Cancel {
-		if err := agent.post(c.Context(), "/v1/council", order, &info); err != nil {
+		var plan api.CouncilInfo
+		if err := agent.post(c.Context(), "/v1/council", order, &plan); err != nil {
 			return err
 		}
-		if err := o.printPlan(c, &info, &change); err != nil || o.dryRun {
+		if err := o.printPlan(c, &plan, &change); err != nil || o.dryRun {
 			return err
 		}
 	}
+	var info api.CouncilInfo
 	order.DryRun = false
 	if err := agent.post(c.Context(), "/v1/council", order, &info); err != nil {
 		return err
 	}
 	if err := o.follow(c, agent, &info); err != nil {
 		return err
+	}
+	if info.Ended != "" && !change.Cancel {
+		return cli.Failf("members: the change has not reached its goal: %s; the council is %s", info.Ended, councilLine(&info))
 	}
 	if o.asJSON {
 		return cli.WriteJSON(c, info)
@@ -234,23 +243,34 @@ func (o *changeOptions) change(c *cobra.Command, change roster.Change) error {
 	return nil
 }
 
+// showOnce prints lines that were not printed before. Lengths of time in them do not make them new.
+func showOnce(c *cobra.Command, shown map[string]bool, lines []string) {
+	for _, line := range lines {
+		if same := lengths.ReplaceAllString(line, ""); !shown[same] {
+			shown[same] = true
+			fmt.Fprintln(c.OutOrStdout(), line)
+		}
+	}
+}
+
+var lengths = regexp.MustCompile(`for [0-9hms.]+`)
+
 // follow waits for the end of a change, and prints what it waits for.
 func (o *changeOptions) follow(c *cobra.Command, agent *client, info *api.CouncilInfo) error {
 	ctx, cancel := context.WithTimeout(c.Context(), o.timeout)
 	defer cancel()
 	look := time.NewTicker(changePollInterval)
 	defer look.Stop()
-	last := ""
-	for !info.Done && (info.Goal != nil || !info.Settled) {
-		if now := progressLine(info); now != last && !o.asJSON {
-			fmt.Fprintln(c.OutOrStdout(), now)
-			last = now
+	shown := make(map[string]bool)
+	for !info.Done && (info.Running() || !info.Settled) {
+		if !o.asJSON {
+			showOnce(c, shown, append([]string{info.Progress()}, info.Troubles()...))
 		}
 		select {
 		case <-look.C:
 		case <-ctx.Done():
 			if !o.asJSON {
-				fmt.Fprintf(c.ErrOrStderr(), "the change goes on: %s ('regent members' shows it, 'regent members cancel' ends it)\n", progressLine(info))
+				fmt.Fprintf(c.ErrOrStderr(), "the change goes on: %s ('regent members' shows it, 'regent members cancel' ends it)\n", info.Progress())
 			}
 			return cli.Silently(changeGoesOn)
 		}
@@ -290,8 +310,13 @@ func (o *changeOptions) printPlan(c *cobra.Command, now *api.CouncilInfo, change
 	for _, name := range change.Remove {
 		fmt.Fprintf(w, "  remove  %s\n", name)
 	}
-	for _, text := range now.Warnings {
-		fmt.Fprintf(w, "warning: %s\n", text)
+	if f := now.Forecast; f != nil {
+		for _, text := range f.Lines {
+			fmt.Fprintf(w, "  %s\n", text)
+		}
+		for _, text := range f.Warnings {
+			fmt.Fprintf(w, "warning: %s\n", text)
+		}
 	}
 	if o.dryRun {
 		fmt.Fprintln(w, "nothing was changed (--dry-run)")
@@ -341,18 +366,6 @@ func councilLine(c *api.CouncilInfo) string {
 	return fmt.Sprintf("number %d: %s; tolerates %s", c.Number, strings.Join(names, ", "), cli.Count(c.Tolerates, "failure"))
 }
 
-// progressLine says how far a change has got.
-func progressLine(c *api.CouncilInfo) string {
-	text := fmt.Sprintf("number %d", c.Number)
-	if c.Phase != "" {
-		text += ": " + string(c.Phase)
-	}
-	if len(c.WaitsFor) > 0 {
-		text += ", waits for " + strings.Join(c.WaitsFor, ", ")
-	}
-	return text
-}
-
 // showChange shows the number of the council, and the change that is running.
 func showChange(c *cobra.Command, socket string) {
 	var info api.CouncilInfo
@@ -364,7 +377,10 @@ func showChange(c *cobra.Command, socket string) {
 		fmt.Fprintf(w, "council %s\n", councilLine(&info))
 	}
 	if info.Goal != nil {
-		fmt.Fprintf(w, "a change is running, asked for at %s: %s\n", or(info.By), progressLine(&info))
+		fmt.Fprintf(w, "a change is running, asked for at %s %s ago: %s\n", or(info.By), ago(info.Asked), info.Progress())
+		for _, text := range info.Troubles() {
+			fmt.Fprintf(w, "  %s\n", text)
+		}
 	}
 }
 

@@ -234,9 +234,12 @@ func (s *statusReport) showCouncil(out io.Writer, p palette) {
 	if c.Running() {
 		fmt.Fprintf(out, "%s %s", p.bold("a change is running:"), c.Progress())
 		if c.By != "" {
-			fmt.Fprintf(out, " (asked for at %s)", c.By)
+			fmt.Fprintf(out, " (asked for at %s %s ago)", c.By, ago(c.Asked))
 		}
 		fmt.Fprintln(out)
+		for _, text := range c.Troubles() {
+			fmt.Fprintf(out, "  %s\n", p.bad(text))
+		}
 	}
 	if c.FileDiffers != "" {
 		fmt.Fprintf(out, "%s (the list is for the first start)\n", c.FileDiffers)

@@ -93,9 +93,9 @@ func (t *Track) cause(c *roster.Council) string {
 	case c.Removed:
 		return "this member removed"
 	case t.goal != nil && !sameMembers(&meant, c) && text == "":
-		return "change cancelled"
+		return "change " + cmp.Or(c.Ended, "cancelled")
 	case t.goal != nil && !sameMembers(&meant, c):
-		return "change cancelled: " + text
+		return "change " + cmp.Or(c.Ended, "cancelled") + ": " + text
 	}
 	return cmp.Or(text, "settings changed")
 }

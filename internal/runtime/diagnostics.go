@@ -179,17 +179,26 @@ func (n *diagnostics) problem(now protocol.Time, r protocol.Rank) string {
 	switch d.why {
 	case datagram.UnknownKey, datagram.Forged:
 		what, do = "seems to have another key", "compare the key files of the two"
-	case datagram.MemberKey:
-		what = fmt.Sprintf("uses the key %v for the key %v of this member, and one of them is not the one that this member lists or has", d.uses, d.expects)
-		do = "compare fingerprints with 'regent keys show' on both, then run 'regent keys exchange'"
-	case datagram.OtherCouncil:
-		what, do = "belongs to another council", "compare council_id in the configurations of the two"
-	case datagram.Older:
-		what, do = "runs a build from before the first release", "install the same release on both"
-	case datagram.Version:
-		what, do = "speaks another version", "compare the releases of the two"
+	case datagram.MemberKey, datagram.OtherCouncil, datagram.Older, datagram.Version:
+		what, do = d.words()
 	}
 	return fmt.Sprintf("%s (packets from its address that were dropped: %d, the last for %q): %s", what, d.packets, d.why, do)
+}
+
+// words says what is wrong with the sender of a packet, and what to do.
+func (d *drop) words() (what, do string) {
+	switch {
+	case d.why == datagram.OtherCouncil:
+		return "belongs to another council", "compare council_id in the configurations of the two; a directory of another council must be emptied"
+	case d.why == datagram.Older:
+		return "runs another release", "install the same release on both"
+	case d.why == datagram.Version:
+		return "speaks another version", "compare the releases of the two"
+	case d.expects == (identity.ID{}):
+		return fmt.Sprintf("has the key %v, and the council lists another one for it", d.uses), "compare fingerprints with 'regent keys show' there, then add it with the right key"
+	}
+	return fmt.Sprintf("uses the key %v for the key %v of this member, and one of them is not the one that this member lists or has", d.uses, d.expects),
+		"compare fingerprints with 'regent keys show' on both, then run 'regent keys exchange'"
 }
 
 const rivalry = "two processes use this name: neither counts"

@@ -22,6 +22,19 @@ type disk struct {
 	quit chan struct{}
 	// fault is why the last write failed; nil if it did not.
 	fault atomic.Pointer[error]
+	// took is how long the last writes took, each at the number of its record.
+	took [lastWrites]atomic.Int64
+}
+
+// lastWrites is of how many writes the slowest is known.
+const lastWrites = 32
+
+// slowest returns the longest of the last writes; zero if nothing was written.
+func (d *disk) slowest() (longest time.Duration) {
+	for i := range d.took {
+		longest = max(longest, time.Duration(d.took[i].Load()))
+	}
+	return longest
 }
 
 const (
@@ -97,6 +110,7 @@ func (d *disk) write(r numbered) {
 }
 
 func (d *disk) once(r numbered) bool {
+	began := time.Now()
 	if err := d.store.Write(r.record); err != nil {
 		if d.fault.Swap(&err) == nil {
 			d.log.Error("the durable record cannot be written: what rests on it waits until it can", "err", err)
@@ -106,6 +120,7 @@ func (d *disk) once(r numbered) bool {
 	if d.fault.Swap(nil) != nil {
 		d.log.Info("the durable record is written again")
 	}
+	d.took[r.number%lastWrites].Store(int64(time.Since(began)))
 	d.done.Store(r.number)
 	d.wake()
 	return true

@@ -7,6 +7,7 @@ import (
 	"net/netip"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/regentproject/regent/internal/datagram"
@@ -36,6 +37,10 @@ type Herald struct {
 	// Everywhere are addresses that are asked besides those of members.
 	Everywhere func() []netip.AddrPort
 	Socket     Socket
+	// Asked, if it is set, is called for each question of others.
+	Asked func(f *wire.Fetch, from netip.AddrPort)
+
+	stranger atomic.Pointer[StrangeOwner]
 
 	mu      sync.Mutex
 	courier *wire.Courier
@@ -110,9 +115,14 @@ func (h *Herald) Take(now protocol.Time, data []byte, from netip.AddrPort) (*cou
 	fetch, part, reason := codec.Open(data, h.Trusted)
 	switch {
 	case fetch != nil:
+		if h.Asked != nil {
+			h.Asked(fetch, from)
+		}
 		h.answer(now, codec, fetch, from)
 	case part != nil:
 		return h.join(part, from), reason
+	case reason.Dropped():
+		h.noteStranger(now, data, reason, from)
 	}
 	return nil, reason
 }

@@ -481,6 +481,9 @@ func (l *Loop) Named() <-chan struct{} { return l.named.wait() }
 // Stats returns what the loop measures of itself. It may be read at any time.
 func (l *Loop) Stats() *Stats { return &l.stats }
 
+// SlowestWrite returns the longest of the last writes of the record; zero if there was none. It may be called from any goroutine.
+func (l *Loop) SlowestWrite() time.Duration { return l.disk.slowest() }
+
 // DiskFault returns why the durable record cannot be written at present, or nil.
 func (l *Loop) DiskFault() error {
 	if p := l.disk.fault.Load(); p != nil {

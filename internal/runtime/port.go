@@ -105,6 +105,9 @@ func NewPort(o PortOptions) *NetPort {
 	for i := range p.peers {
 		p.peers[i].batch = o.Wire.NewBatch()
 	}
+	if p.Herald != nil {
+		p.Herald.Asked = p.asked
+	}
 	p.diagnostics = newDiagnostics(o.Names, o.Log)
 	p.flood = floodGuard{gate: o.Wire.Gate, longest: o.Wire.Gate(wire.Chances{}, 0).Longest, nap: o.Nap, thread: osThread{}}
 	p.flood.socket, _ = o.Socket.(transport.Filterer)
@@ -200,6 +203,9 @@ func (p *NetPort) herald(now protocol.Time, in *transport.Packet, deliver Delive
 	p.Wire.Count(r)
 	if r.Dropped() {
 		p.diagnostics.stranger(r, in.Addr)
+		if owner, ok := p.owners[in.Addr]; ok {
+			p.diagnostics.dropped(owner, r, &wire.Packet{})
+		}
 	}
 	if chosen != nil {
 		// It is of no member in particular: what counts is that a member has said it.

@@ -92,6 +92,14 @@ func IsFetch(data []byte) bool {
 	return len(data) > 1 && data[0] == magic0 && data[1] == fetchMagic1
 }
 
+// PartOwner returns the key that a packet names as that of the member which answers. It says nothing about who has sent the packet.
+func PartOwner(data []byte) (key identity.Public, ok bool) {
+	if !IsFetch(data) || len(data) != fetchSize || data[offFetchKind] != kindPart {
+		return key, false
+	}
+	return identity.Public(data[offPartOwner:]), true
+}
+
 // Ask returns a question.
 func (c *Courier) Ask(f *Fetch) []byte {
 	b := c.header(kindFetch)
@@ -158,10 +166,10 @@ func partKey(prk, secret []byte, from, to identity.Public) []byte {
 // Open opens a packet in place: a question, or an answer of a member whose key is trusted. What it returns is the caller's.
 func (c *Courier) Open(data []byte, trusted func(identity.Public) bool) (*Fetch, *Part, datagram.Reason) {
 	switch {
+	case IsFetch(data) && len(data) > 2 && data[2] != fetchVersion:
+		return nil, nil, datagram.Older
 	case len(data) != fetchSize:
 		return nil, nil, datagram.Short
-	case data[2] != fetchVersion:
-		return nil, nil, datagram.Older
 	}
 	ring, ok := c.ring.find(KeyID(data[offFetchKey:]))
 	switch {

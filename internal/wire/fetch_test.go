@@ -93,6 +93,11 @@ func TestAnswersAreOfTrustedMembers(t *testing.T) {
 	if _, _, r := a.Open(answer()[1:], everybody); r != datagram.Short {
 		t.Errorf("a short packet is %v", r)
 	}
+	other := append(answer(), "what a later release says"...)
+	other[2]++
+	if _, _, r := a.Open(other, everybody); r != datagram.Older {
+		t.Errorf("a longer packet of another version is %v", r)
+	}
 }
 
 // A fetchVector is a question or an answer with everything that it was made of, but for the nonce, which is in the packet.

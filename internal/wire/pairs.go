@@ -57,6 +57,11 @@ type pair struct {
 	out, in [identity.MaxKeys][identity.MaxKeys][]byte
 }
 
+// Lists says whether a key is one of those of a member.
+func (p *Pairs) Lists(member protocol.Rank, key identity.Public) bool {
+	return int(member) < len(p.peers) && slices.Contains(p.peers[member].ids, key.ID())
+}
+
 // NewPairs computes the secrets.
 func NewPairs(c PairsConfig) (*Pairs, error) {
 	if len(c.Ring.keys) == 0 {

@@ -50,9 +50,12 @@ func (m *Machine) AppendState(s *lease.State) {
 	s.Instant(m.since)
 	s.Instant(m.settledAt)
 	s.Set(m.fixed)
+	s.Set(m.unheard)
 	s.Bool(m.want != nil)
 	if m.want != nil {
 		s.B = m.want.Append(s.B)
+		s.Instant(m.wanted)
+		s.Bool(m.offered)
 	}
 	m.appendAttempt(s)
 	m.appendLost(s)

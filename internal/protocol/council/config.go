@@ -18,6 +18,8 @@ type Config struct {
 	Members []Member
 	// Goal is what the council is being changed to; nil if no change is running.
 	Goal *Goal
+	// Ended says how the last change ended if it has not reached its goal: it was cancelled, or given up (R13). It is for people.
+	Ended string `json:",omitempty"`
 	// Terms are what all members must share besides their list.
 	Terms Terms
 	// Floor is a term above which all terms of this configuration lie.
@@ -99,8 +101,12 @@ func (r Role) votes() bool { return r == Witness || r == Leader }
 type Goal struct {
 	Wishes []Wish
 	Terms  Terms
-	// By is the member at which the change was asked for. It is for people: goals are the same without it.
-	By string
+	// By is the member at which the change was asked for, and Asked when, in nanoseconds of the wall clock there. They are for people: goals
+	// are the same without them.
+	By    string
+	Asked int64
+	// Within is how long a newcomer may be silent before the change is given up (R13); zero: for ever.
+	Within time.Duration
 }
 
 // A Wish is a member that the council shall have in the end.

@@ -7,6 +7,7 @@
 //	R5 to R8    adoption and settling       adopt.go
 //	R9, R10     lost and old records        lost.go
 //	R11, R12    the way to the goal         plan.go
+//	R13         newcomers that never come   proposer.go
 //	            what is on disk             record.go
 //	            messages                    message.go
 //
@@ -23,6 +24,9 @@
 // a configuration that has been chosen.
 //
 // A member that answers R9 need not have waited itself. What it has accepted is on disk, and its terms are bounded by its record.
+//
+// A newcomer is given up after a silence that the goal names, and not by an operator alone (R13). Every member measures the silence on its own
+// clock and by what it has heard itself: a wrong judgement costs the change, and nothing else.
 //
 // A bound on drift may be lowered like any other term, if clocks have kept to it all the time: a promise that was made under the higher
 // one is over as soon as the lower one says.

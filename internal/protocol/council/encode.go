@@ -34,7 +34,7 @@ func (c *Config) Append(b []byte) []byte {
 		b = appendPerson(b, m.Name, m.Key, m.Addrs, m.Priority, m.Role)
 		b = appendFlag(b, m.Guest)
 	}
-	b = appendGoal(b, c.Goal)
+	b = appendText(appendGoal(b, c.Goal), c.Ended)
 	b = c.Terms.append(b)
 	b = binary.AppendUvarint(b, c.Floor)
 	b = appendSet(b, c.Before)
@@ -61,7 +61,8 @@ func appendGoal(b []byte, g *Goal) []byte {
 		b = append(b, w.Not[:]...)
 		b = appendPerson(b, w.Name, w.Key, w.Addrs, w.Priority, w.Role)
 	}
-	return appendText(g.Terms.append(b), g.By)
+	b = appendText(g.Terms.append(b), g.By)
+	return binary.AppendUvarint(binary.AppendUvarint(b, uint64(g.Asked)), uint64(g.Within))
 }
 
 func appendPerson(b []byte, name, key string, addrs []string, priority int, role Role) []byte {
@@ -208,7 +209,7 @@ func (r *reader) goal() *Goal {
 		w.Priority, w.Role = int(r.int()), r.role()
 		g.Wishes = append(g.Wishes, w)
 	}
-	g.Terms, g.By = r.terms(), r.text()
+	g.Terms, g.By, g.Asked, g.Within = r.terms(), r.text(), int64(r.uint(1<<63-1)), r.duration()
 	return &g
 }
 
@@ -224,7 +225,7 @@ func (r *reader) config() *Config {
 		m.Priority, m.Role, m.Guest = int(r.int()), r.role(), r.flag()
 		c.Members = append(c.Members, m)
 	}
-	c.Goal = r.goal()
+	c.Goal, c.Ended = r.goal(), r.text()
 	c.Terms = r.terms()
 	c.Floor = r.uint(1<<64 - 1)
 	c.Before = r.set()

@@ -82,6 +82,11 @@ func (c *Config) Forecast(g *Goal, dead protocol.Set, p Pace) *Forecast {
 	return f
 }
 
+// Invites says that the change brings newcomers.
+func (f *Forecast) Invites() bool {
+	return slices.ContainsFunc(f.Steps, func(s *Config) bool { return slices.ContainsFunc(s.Members, func(m Member) bool { return m.Guest }) })
+}
+
 // survives returns how many voters may fail while a majority is left.
 func (c *Config) survives() int {
 	voters := c.Voters()

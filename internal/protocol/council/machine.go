@@ -23,6 +23,8 @@ type Options struct {
 	// Patience is how long a step waits for a newcomer to learn who leads. HandOver is how long it waits for a leaving member to hand
 	// over what it leads, a group that no other member wants included; zero: as long as Patience.
 	Patience, HandOver time.Duration
+	// Answer is how long a member that was asked for a change waits to hear a majority, before it forgets the change; zero: for ever.
+	Answer time.Duration
 }
 
 // A Host is the rest of the member, as far as the council depends on it.
@@ -85,6 +87,11 @@ type Machine struct {
 	// backoff is before when no new attempt begins; since is since when there is a reason for one.
 	backoff, since protocol.Time
 	want           *Change
+	// wanted is when want was asked for. If it was given up, unheard are the voters that were silent since.
+	wanted  protocol.Time
+	unheard protocol.Set
+	// offered says that a value was sent to acceptors since want was asked for.
+	offered bool
 	// fixed are voters that said that they cannot follow a change.
 	fixed protocol.Set
 	lost  forgotten

@@ -32,7 +32,7 @@ func (c *Config) Next(v *View, birth func(name string) Birth) *Config {
 // Begin returns the first step of a change to a goal: the goal itself, and what can be done for it at once.
 func (c *Config) Begin(g *Goal, v *View, birth func(name string) Birth) *Config {
 	n := c.clone()
-	n.Goal = g
+	n.Goal, n.Ended = g, ""
 	n.advance(v, birth)
 	return &n
 }
@@ -42,10 +42,10 @@ func (c *Config) advance(v *View, birth func(name string) Birth) bool {
 	return c.invite(birth) || c.bury(v) || c.admit(v) || c.dismiss(v) || c.finish()
 }
 
-// Cancel returns the step that ends a change. Votes stay as they are, and guests without one go.
-func (c *Config) Cancel() *Config {
+// Cancel returns the step that ends a change, for a reason. Votes stay as they are, and guests without one go.
+func (c *Config) Cancel(why string) *Config {
 	n := c.clone()
-	n.Goal = nil
+	n.Goal, n.Ended = nil, why
 	n.Members = slices.DeleteFunc(n.Members, func(m Member) bool { return m.Guest && !m.Role.votes() })
 	for i := range n.Members {
 		n.Members[i].Guest = false

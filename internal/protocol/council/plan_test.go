@@ -79,7 +79,7 @@ func TestCancelledChangeLeavesNoGuests(t *testing.T) {
 	view := View{Ready: protocol.NewSet(0, 1, 2)}
 	n := c.Begin(g, &view, func(name string) Birth { return Birth{name[0]} })
 	n = n.Next(&view, nil)
-	n = n.Cancel()
+	n = n.Cancel("cancelled at a")
 	if got := fmt.Sprint(n.Voters(), n.Present()); got != "{a b c} {a b c}" || n.Goal != nil {
 		t.Errorf("%s: %+v", got, n)
 	}

@@ -50,6 +50,16 @@ var (
 // Change makes the member propose a change. It returns an error if it will not. The change is under way once the configuration has
 // a goal; a member that stops before that has forgotten it.
 func (m *Machine) Change(now protocol.Time, c Change) error {
+	if err := m.Judge(&c); err != nil || c.Goal != nil && m.rec.Conf.Goal != nil {
+		return err
+	}
+	m.want, m.wanted, m.offered, m.fixed, m.unheard = &c, now, false, protocol.Set{}, protocol.Set{}
+	m.since = now
+	return nil
+}
+
+// Judge says why the member would not propose a change now.
+func (m *Machine) Judge(c *Change) error {
 	conf := m.rec.Conf
 	switch {
 	case m.phase != seated || m.host.Inc() == 0:
@@ -59,18 +69,13 @@ func (m *Machine) Change(now protocol.Time, c Change) error {
 	case c.Goal == nil && conf.Goal == nil:
 		return ErrUnchanged
 	case c.Goal == nil:
+		return nil
 	case conf.Goal != nil && !conf.Goal.equal(c.Goal):
 		return ErrChanging
 	case conf.Goal != nil:
 		return nil
-	default:
-		if err := m.fits(c.Goal); err != nil {
-			return err
-		}
 	}
-	m.want, m.fixed = &c, protocol.Set{}
-	m.since = now
-	return nil
+	return m.fits(c.Goal)
 }
 
 // fits says why a goal cannot be reached from the present configuration.
@@ -103,7 +108,7 @@ func DecodeChange(b []byte) (Change, error) {
 
 func (g *Goal) equal(o *Goal) bool {
 	a, b := *g, *o
-	a.By, b.By = "", ""
+	a.By, a.Asked, a.Within, b.By, b.Asked, b.Within = "", 0, 0, "", 0, 0
 	return slices.Equal(appendGoal(nil, &a), appendGoal(nil, &b))
 }
 
@@ -145,6 +150,7 @@ func (m *Machine) propose(now protocol.Time) {
 	if m.next != nil || m.host.Inc() == 0 || !m.rec.Settled {
 		return
 	}
+	m.withdraw(now)
 	switch {
 	case a.on && now >= a.limit(m.rec.Conf):
 		m.giveUp(now)
@@ -251,6 +257,7 @@ func (m *Machine) second(now protocol.Time) {
 		}
 		a.value.Floor = max(m.rec.Conf.Floor, a.highest)
 	}
+	m.offered = true
 	m.press(now)
 }
 
@@ -261,11 +268,14 @@ func (m *Machine) value() *Config {
 	v := m.view()
 	switch {
 	case m.want != nil && m.want.Goal == nil && c.Goal != nil:
-		n = c.Cancel()
+		n = c.Cancel("cancelled at " + m.opt.Name)
 	case m.want != nil && m.want.Goal != nil && c.Goal == nil:
 		n = c.Begin(m.want.Goal, &v, m.birth)
 	default:
 		n = c.Next(&v, m.birth)
+	}
+	if missing := m.missing(); n == nil && missing != nil {
+		n = c.Cancel(fmt.Sprintf("given up: %s was not heard for %v; nothing was risked", missing.Name, c.Goal.Within))
 	}
 	if n == nil {
 		return nil
@@ -273,6 +283,22 @@ func (m *Machine) value() *Config {
 	c.precede(n)
 	n.Floor = c.Floor
 	return n
+}
+
+// missing is R13: it returns a newcomer that is to vote and was silent for as long as the goal allows since the last step; nil if there is
+// none.
+func (m *Machine) missing() *Member {
+	c := m.rec.Conf
+	if c.Goal == nil || c.Goal.Within == 0 {
+		return nil
+	}
+	for i := range c.Members {
+		x := &c.Members[i]
+		if x.Seat != m.seat && x.Guest && !x.Role.votes() && c.Goal.role(x).votes() && m.Silence(m.now, x.Seat) >= c.Goal.Within {
+			return x
+		}
+	}
+	return nil
 }
 
 // birth returns a birth for a newcomer. No other life of any member gives it away, nor this one for another number or name.
@@ -345,6 +371,26 @@ func (m *Machine) onRefused(now protocol.Time, from protocol.Ident, r *Refused) 
 		m.giveUp(now)
 	}
 }
+
+// withdraw forgets a change that was asked for here if too few voters were heard since then. No member has accepted anything of it.
+func (m *Machine) withdraw(now protocol.Time) {
+	if m.want == nil || m.offered || m.opt.Answer == 0 || now < m.wanted.Add(m.opt.Answer) {
+		return
+	}
+	voters := m.rec.Conf.Voters()
+	heard := protocol.NewSet(m.seat)
+	for r := range voters.Without(m.seat).All() {
+		if m.peer(r).heard > m.wanted {
+			heard.Add(r)
+		}
+	}
+	if !m.rec.Conf.majority(heard) {
+		m.attempt, m.want, m.unheard = attempt{due: protocol.Never}, nil, voters.Minus(heard)
+	}
+}
+
+// Unheard returns the voters that were silent when a change was asked for here, if that was given up because they are too many.
+func (m *Machine) Unheard() protocol.Set { return m.unheard }
 
 // Fixed returns the voters that said, when a change was asked for here, that they cannot follow one.
 func (m *Machine) Fixed() protocol.Set { return m.fixed }

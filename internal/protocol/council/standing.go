@@ -1,6 +1,10 @@
 package council
 
-import "github.com/regentproject/regent/internal/protocol"
+import (
+	"time"
+
+	"github.com/regentproject/regent/internal/protocol"
+)
 
 // This file says how far members have got. It is for operators: no rule depends on it.
 
@@ -35,6 +39,11 @@ func (m *Machine) Standing(now protocol.Time, seat protocol.Rank) (s Standing) {
 		s.Adopted, s.Waited, s.Settled, s.Assigned = true, p.carry.Waited || p.carry.Settled, p.carry.Settled, p.carry.Assigned
 	}
 	return s
+}
+
+// Silence returns for how long a member was not heard since the present configuration settled.
+func (m *Machine) Silence(now protocol.Time, seat protocol.Rank) time.Duration {
+	return now.Sub(max(m.peer(seat).heard, m.settledAt))
 }
 
 // Running says that a change is running, or has not settled.
