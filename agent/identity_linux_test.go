@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"bytes"
 	"io"
 	"net"
 	"os"
@@ -12,12 +13,38 @@ import (
 	"github.com/regentproject/regent/agent/cluster"
 )
 
-// Staging that was copied from production's files, without the council's id or with one of its own, and that has production's
-// addresses by mistake, disturbs nothing there. Nor does production disturb staging.
+// takeKeys gives all members the keys that the members of another council have, in files that are not used yet.
+func (v *processes) takeKeys(of *processes) {
+	v.t.Helper()
+	ours, err := v.Council()
+	v.must(err)
+	theirs, err := of.Council()
+	v.must(err)
+	for _, name := range v.Names {
+		v.must(v.WriteConfig(name))
+		text, err := os.ReadFile(v.ConfigFile(name))
+		v.must(err)
+		for i := range ours {
+			text = bytes.ReplaceAll(text, []byte(ours[i].PublicKeys[0]), []byte(theirs[i].PublicKeys[0]))
+		}
+		v.must(os.WriteFile(v.ConfigFile(name), text, 0o600))
+		private, err := os.ReadFile(filepath.Join(of.Dir, name, "private.key"))
+		v.must(err)
+		v.must(os.WriteFile(filepath.Join(v.Dir, name, "private.key"), private, 0o600))
+	}
+}
+
+// Staging that was copied from production's files, with the private keys of all members and without the council's id, agrees on another id. If it has
+// production's addresses by mistake, it disturbs nothing there. Nor does production disturb staging.
 func TestCopyOfACouncilCannotDisturbIt(t *testing.T) {
 	t.Parallel()
 	production := start(t, cluster.Options{Names: hosts(3), Config: calm("timing: {lease: 2s}\n")})
-	staging := start(t, cluster.Options{Names: hosts(3), Config: calm("timing: {lease: 2s}\ncouncil_id: 5ca1ab1e5ca1ab1e5ca1ab1e5ca1ab1e\n")})
+	staging := newProcesses(t, cluster.Options{Names: hosts(3), Config: calm("timing: {lease: 2s}\ncouncil_id: \"\"\n")})
+	staging.takeKeys(production)
+	for _, name := range staging.Names {
+		staging.startAgent(name)
+	}
+	staging.must(staging.AwaitAgents(staging.Names...))
 	p, s := production.startProgram("p", "a", task{}), staging.startProgram("s", "a", task{})
 	led, alsoLed := production.await(p, "leads"), staging.await(s, "leads")
 
