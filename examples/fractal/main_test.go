@@ -144,7 +144,7 @@ func await(ctx context.Context, dir string, frame uint64, pace time.Duration) {
 // A show is a cluster of seven members that compute.
 type show struct {
 	*cluster.Cluster
-	t      *testing.T
+	t      testing.TB
 	frames uint64
 	// patience is for how long it waits for what should happen.
 	patience time.Duration
@@ -171,7 +171,7 @@ func open(t *testing.T) *show {
 }
 
 // prepare makes the cluster without starting a member.
-func prepare(t *testing.T, frames uint64, o cluster.Options) *show {
+func prepare(t testing.TB, frames uint64, o cluster.Options) *show {
 	t.Helper()
 	s := &show{t: t, frames: frames, patience: cluster.Patience}
 	self := cluster.Self()
