@@ -33,7 +33,7 @@ func makes[T any](m regent.Mode) bool {
 }
 
 func shown(m regent.Mode) bool {
-	return slices.ContainsFunc(append(slices.Clone(demo.Groups), demo.Consistent), func(g cluster.Group) bool { return g.Mode == m })
+	return slices.ContainsFunc(demo.Groups, func(g cluster.Group) bool { return g.Mode == m })
 }
 
 func campaigns(m regent.Mode) bool { return session.CheckMode(m) == nil }
@@ -58,7 +58,7 @@ var surfaces = []surface{
 		regent.Quorum: "by default", regent.Local: "`--mode local`", regent.Eventual: "`--mode eventual`"},
 		map[regent.Mode]string{regent.Consistent: "no: members take part all at once, and a command has no way to report a recovery"}},
 	{"`regent demo`", shown, map[regent.Mode]string{
-		regent.Quorum: "shown", regent.Local: "shown", regent.Eventual: "shown", regent.Consistent: "`--consistent`"}, nil},
+		regent.Quorum: "shown", regent.Local: "shown", regent.Eventual: "shown", regent.Consistent: "shown"}, nil},
 }
 
 // surfacesTable is the table of docs/modes.md.

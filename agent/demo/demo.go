@@ -72,9 +72,6 @@ func Run(ctx context.Context, o Options) (err error) {
 	names := hosts[:o.Members]
 	if len(o.Groups) == 0 {
 		o.Groups = slices.Clone(Groups)
-		if o.Page != nil { // the program beside needs one
-			o.Groups = append(o.Groups, Consistent)
-		}
 	}
 	// All members and a browser share this host, and wake up late now and then: that alone must not make links slow.
 	o.Timing.Delay = max(o.Timing.Delay, min(hostDelay, o.Timing.Lease/5))
@@ -106,17 +103,15 @@ func Run(ctx context.Context, o Options) (err error) {
 	return s.loop(ctx)
 }
 
-// Groups are what a demonstration shows by default: one of each mode whose members can change, and some more.
+// Groups are what a demonstration shows by default: one of each mode, and some more.
 var Groups = []cluster.Group{
 	{Name: "billing", Mode: regent.Quorum, Beside: true},
 	{Name: "mail", Mode: regent.Quorum},
 	{Name: "reports", Mode: regent.Quorum},
 	{Name: "cache", Mode: regent.Local},
 	{Name: "search", Mode: regent.Eventual},
+	{Name: "shards", Mode: regent.Consistent},
 }
-
-// Consistent is a group of the mode whose members cannot change while they run.
-var Consistent = cluster.Group{Name: "shards", Mode: regent.Consistent}
 
 const (
 	// maxMembers is how many can be chosen by a digit.

@@ -192,7 +192,7 @@ func TestTheCauseIsWhyAProgramWasAskedToStop(t *testing.T) {
 }
 
 func TestAManagerThatHasNothingToRecoverSaysSo(t *testing.T) {
-	m := newModel([]string{"a"}, Consistent)
+	m := newModel([]string{"a"}, cluster.Group{Name: "shards", Mode: regent.Consistent})
 	for text, want := range map[string]string{"": "a is the fault manager, and found nothing to recover", "b c": "a recovered what b c left behind"} {
 		if news := m.apply(&cluster.Event{Member: "a", What: cluster.Recovered, Group: "shards", Text: text}, plain); !strings.Contains(news, want) {
 			t.Errorf("with %q lost the news are %q", text, news)

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -22,7 +21,7 @@ var profiles = map[string]regent.Timing{"fast": regent.Fast, "lan": regent.LAN, 
 func demoCommand() *cobra.Command {
 	o := demo.Options{Command: cluster.Self("demo-member")}
 	profile := "lan"
-	var showFractal, consistent bool
+	var showFractal bool
 	var p cli.Page
 	c := &cobra.Command{
 		Use:   "demo",
@@ -37,7 +36,7 @@ member in the terminal. Without one, lines on the standard input do: "crash a",
 "pause leader", "heal b".
 
 Members come and go while the council runs: "add" and "remove c", the keys + and -, or
-the buttons of the page. --consistent shows a group of that mode, too, whose council cannot change.
+the buttons of the page.
 
 With --fractal, seven members compute a zoom into a fractal. Their tiles are kept on
 each other's disks: crash, pause or cut off up to three members on the page, and the
@@ -63,9 +62,6 @@ Nothing is left behind when it ends.`,
 				}
 				o.Command, o.Page, o.Path = cluster.Self("demo-member", "--fractal"), fractal.Page, fractal.Path
 			}
-			if consistent {
-				o.Groups = append(slices.Clone(demo.Groups), demo.Consistent)
-			}
 			o.Timing, o.In, o.Out, o.Addr = t, c.InOrStdin(), c.OutOrStdout(), p.Addr
 			o.Open = func(url string) {
 				if err := p.Browse(c.Context(), url, c.OutOrStdout()); err != nil {
@@ -80,7 +76,6 @@ Nothing is left behind when it ends.`,
 	}
 	c.Flags().IntVar(&o.Members, "members", 5, "how many members")
 	c.Flags().BoolVar(&showFractal, "fractal", false, "compute a fractal that survives its members")
-	c.Flags().BoolVar(&consistent, "consistent", false, "show a consistent group, too: no member can be added or removed then")
 	c.Flags().DurationVar(&o.For, "for", 0, "end after this long (default: when somebody quits)")
 	c.Flags().BoolVar(&o.JSON, "json", false, "write one JSON line per event instead of a table")
 	c.Flags().StringVar(&profile, "profile", "lan", "timing: fast, lan or wan")
