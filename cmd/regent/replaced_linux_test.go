@@ -29,6 +29,7 @@ type movedCouncil struct {
 	dialled int                   // how many have candidates over sessions of this process
 	mu      sync.Mutex            // of what follows
 	led     map[string][]tenureAt // by group, over sessions
+	shards  *shardsGroup
 }
 
 // tenureAt is one leadership.
@@ -50,9 +51,9 @@ const lossy = "drop=0.01"
 
 func openMoved(t *testing.T) *movedCouncil {
 	t.Helper()
-	c := &movedCouncil{led: make(map[string][]tenureAt), runCluster: &runCluster{t: t, lost: make(map[uint64]bool), Cluster: cluster.OpenCrash(t, cluster.Options{
+	c := &movedCouncil{shards: newShards(t), led: make(map[string][]tenureAt), runCluster: &runCluster{t: t, lost: make(map[uint64]bool), Cluster: cluster.OpenCrash(t, cluster.Options{
 		Names: []string{"a", "b", "c", "d", "e", "f"}, Founders: []string{"a", "b", "c"}, Relay: true, Regent: command,
-		Config: runConfig + "limits: {candidates: 1000, connections: 1000}\n"})}}
+		Config: shardsConfig + "limits: {candidates: 1000, connections: 1000}\n"})}}
 	c.scale()
 	c.starts = filepath.Join(c.Dir, "starts")
 	for _, from := range c.Names {
@@ -93,6 +94,7 @@ func (c *movedCouncil) stand(host string) {
 	session, err := regent.Dial(c.t.Context(), c.Socket(host))
 	c.check(err)
 	c.t.Cleanup(func() { _ = session.Close() })
+	c.shards.stand(c.t.Context(), host, session)
 	for _, name := range c.groups("dialled", c.dialled, host) {
 		g, err := session.Group(name)
 		c.check(err)
@@ -183,7 +185,7 @@ func (c *movedCouncil) newcomer(host string) []string {
 }
 
 // All hosts are replaced, one after the other. Every group is handed over once, from the host that leaves to the one that replaces it; no host that
-// stays loses a leadership.
+// stays loses a leadership. A consistent group takes the newcomers in, and recovers what each host had that leaves.
 func TestAllHostsAreReplacedAndLeadersNoticeNothing(t *testing.T) {
 	t.Parallel()
 	c := openMoved(t)
@@ -193,6 +195,8 @@ func TestAllHostsAreReplacedAndLeadersNoticeNothing(t *testing.T) {
 	for _, host := range c.Founders {
 		c.leads(host)
 	}
+	in := slices.Clone(c.Founders)
+	c.shards.agree(in...)
 	for i, host := range c.Founders {
 		next, other := c.Names[i+3], c.Names[(i+1)%3]
 		if i == 2 {
@@ -202,7 +206,11 @@ func TestAllHostsAreReplacedAndLeadersNoticeNothing(t *testing.T) {
 		c.members(other, append([]string{"add"}, c.newcomer(next)...)...)
 		c.check(c.AwaitAgents(next))
 		c.stand(next)
+		in = append(in, next)
+		c.shards.agree(in...)
 		c.members(other, "remove", host)
+		in = in[1:]
+		c.shards.agree(in...)
 		c.leads(next)
 		cluster.Eventually(t, "the agent of "+host+" ends", func() bool { return c.Process(host).Ended() })
 		if code := c.Process(host).ExitCode(); code != 0 {
@@ -217,5 +225,6 @@ func TestAllHostsAreReplacedAndLeadersNoticeNothing(t *testing.T) {
 			}
 		})
 	}
+	c.shards.judge(c.Founders...)
 	c.Judge(t, 2*c.acting, cluster.Rules{})
 }
