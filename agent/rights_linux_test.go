@@ -3,6 +3,7 @@ package agent
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"net"
@@ -10,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -274,4 +276,45 @@ func TestKeyChangesNameTheirUser(t *testing.T) {
 			return l == want && from != ""
 		})
 	}
+}
+
+// An order has a line also if its sender does not wait for the outcome. Lines name the successor of a transfer, and what is to become of the council.
+func TestOrdersOfTheImpatientAreAudited(t *testing.T) {
+	r, audit := shared(t, "{}", "")
+	r.begin(t)
+	l, err := r.dial(t).Campaign(patience(t), session.Candidate{Group: "g"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	local := &http.Client{Transport: &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return new(net.Dialer).DialContext(ctx, "unix", r.socket)
+	}}}
+	post := func(ctx context.Context, path, body string) {
+		q, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://agent"+path, strings.NewReader(body))
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		if answer, err := local.Do(q); err == nil {
+			_ = answer.Body.Close()
+		}
+	}
+	post(t.Context(), "/v1/groups/g/transfer", `{"to":"elsewhere"}`)
+	awaitAudit(t, audit, func(l access.AuditLine) bool {
+		return l.Action == "transfer" && l.Group == "g" && l.To == "elsewhere" && l.Who == "uid 0" && l.Outcome == "failed"
+	})
+	post(t.Context(), "/v1/council", `{"remove":["b"],"add":[{"name":"d"}],"dry_run":true}`)
+	awaitAudit(t, audit, func(l access.AuditLine) bool {
+		return l.Action == "members" && l.Outcome == "failed" && strings.HasPrefix(l.Detail, "dry run, add d, remove b: ")
+	})
+	ctx, cancel := context.WithCancel(t.Context())
+	var sender sync.WaitGroup
+	sender.Go(func() { post(ctx, "/v1/groups/g/resign", "{}") })
+	<-l.Done() // the order is carried out, and its program does not stop yet
+	cancel()
+	sender.Wait()
+	awaitAudit(t, audit, func(l access.AuditLine) bool {
+		return l.Action == "resign" && l.Group == "g" && l.Who == "uid 0" && l.Outcome == "asked" && strings.Contains(l.Detail, "did not wait")
+	})
+	_ = l.Resign(patience(t))
 }

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"strings"
 	"time"
 
 	"github.com/regentproject/regent/roster"
@@ -17,6 +18,33 @@ type CouncilOrder struct {
 	Sites map[string]string `json:"sites,omitempty"`
 	// Wait is how long the answer may wait for the end of the change. The change goes on without it.
 	Wait time.Duration `json:"wait_ns,omitempty"`
+}
+
+// String says in words what the order asks for: "add d, remove c".
+func (o *CouncilOrder) String() string {
+	var all []string
+	say := func(what string, names []string) {
+		if len(names) > 0 {
+			all = append(all, what+" "+strings.Join(names, " "))
+		}
+	}
+	if o.DryRun {
+		all = append(all, "dry run")
+	}
+	if o.Cancel {
+		all = append(all, "cancel")
+	}
+	say("add", namesOf(o.Add))
+	say("remove", o.Remove)
+	say("set", namesOf(o.Set))
+	return strings.Join(all, ", ")
+}
+
+func namesOf(peers []roster.Peer) (names []string) {
+	for i := range peers {
+		names = append(names, peers[i].Name)
+	}
+	return names
 }
 
 // CouncilInfo is the council as this member knows it, and what became of an order.

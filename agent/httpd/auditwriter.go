@@ -2,6 +2,7 @@ package httpd
 
 import (
 	"errors"
+	"fmt"
 	"net/http"
 	"strings"
 	"sync"
@@ -16,10 +17,12 @@ type auditWriter struct {
 	query *http.Request
 	route *Route
 	once  sync.Once
+	// to is the member that the order names, and what says more of it.
+	to, what string
 }
 
 // audited returns a writer that has refusals and orders written to the audit log.
-func (a *Server) audited(w http.ResponseWriter, q *http.Request, r *Route) http.ResponseWriter {
+func (a *Server) audited(w http.ResponseWriter, q *http.Request, r *Route) *auditWriter {
 	return &auditWriter{ResponseWriter: w, agent: a, query: q, route: r}
 }
 
@@ -32,19 +35,55 @@ func (w *auditWriter) WriteHeader(status int) {
 	w.ResponseWriter.WriteHeader(status)
 }
 
-func (w *auditWriter) note(status int) {
-	c, q := access.ClientOf(w.query.Context()), w.query
-	action, group := w.route.Audit, q.PathValue("group")
-	if group == "" && action != "" && !w.route.All && !strings.Contains(w.route.Path, "{id}") {
+// end takes note of an order that has no answer: it was given, and its sender has gone.
+func (w *auditWriter) end() {
+	w.once.Do(func() {
+		if w.route.Audit != "" {
+			w.order("asked", "its sender did not wait for the outcome")
+		}
+	})
+}
+
+// AuditOrder has the line of an order name the member that a group is to be handed over to, and say more of the order.
+func AuditOrder(w http.ResponseWriter, to, what string) {
+	for {
+		switch x := w.(type) {
+		case *auditWriter:
+			x.to, x.what = fmt.Sprintf("%.64s", to), fmt.Sprintf("%.500s", what) // nobody has looked at them yet
+			return
+		case interface{ Unwrap() http.ResponseWriter }:
+			w = x.Unwrap()
+		default:
+			return
+		}
+	}
+}
+
+// group returns the group that the order is about; empty if it is about none, or all.
+func (w *auditWriter) group() string {
+	group := w.query.PathValue("group")
+	if group == "" && w.route.Audit != "" && !w.route.All && !strings.Contains(w.route.Path, "{id}") {
 		group = w.agent.core.Config().DefaultGroup
 	}
+	return group
+}
+
+func (w *auditWriter) order(outcome, detail string) {
+	if w.what != "" {
+		detail = w.what + ": " + detail
+	}
+	w.agent.gate.Audit.Order(access.ClientOf(w.query.Context()), w.route.Audit, w.group(), w.to, outcome, detail)
+}
+
+func (w *auditWriter) note(status int) {
+	q := w.query
 	switch {
 	case status == http.StatusUnauthorized || status == http.StatusForbidden:
-		w.agent.gate.Audit.Refusal(c, q.Method+" "+q.URL.Path, group, errors.New(http.StatusText(status)))
-	case action == "":
+		w.agent.gate.Audit.Refusal(access.ClientOf(q.Context()), q.Method+" "+q.URL.Path, w.group(), errors.New(http.StatusText(status)))
+	case w.route.Audit == "":
 	case status < http.StatusBadRequest:
-		w.agent.gate.Audit.Order(c, action, group, "", "done", http.StatusText(status))
+		w.order("done", http.StatusText(status))
 	default:
-		w.agent.gate.Audit.Order(c, action, group, "", "failed", http.StatusText(status))
+		w.order("failed", http.StatusText(status))
 	}
 }

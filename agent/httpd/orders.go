@@ -76,6 +76,7 @@ func (a *Server) serveTransfer(w http.ResponseWriter, q *http.Request) {
 	var body api.TransferOrder
 	var k *core.Candidate
 	err := Decode(q, &body)
+	AuditOrder(w, body.To, "")
 	if err == nil {
 		k, err = a.leaderOf(q, body.Token, core.TransferCommand(q.PathValue("group"), body.To))
 	}
@@ -112,6 +113,7 @@ func (a *Server) serveDrain(drain bool) http.HandlerFunc {
 func (a *Server) serveCouncilChange(w http.ResponseWriter, q *http.Request) {
 	var body api.CouncilOrder
 	err := Decode(q, &body)
+	AuditOrder(w, "", body.String())
 	var out api.CouncilInfo
 	if err == nil {
 		withoutDeadline(w)

@@ -99,7 +99,9 @@ func (a *Server) Handler(routes []Route) http.Handler {
 			path = "/{$}" // and not all that has no route of its own
 		}
 		mux.HandleFunc(r.Method+" "+path, func(w http.ResponseWriter, q *http.Request) {
-			w = a.audited(w, q, &r)
+			audit := a.audited(w, q, &r)
+			defer audit.end()
+			w = audit
 			if err := a.authorizeRoute(q, &r); err != nil {
 				WriteError(w, err)
 				return

@@ -239,6 +239,7 @@ func (a *Adapter) serveFailover(w http.ResponseWriter, q *http.Request) {
 
 // switchOver carries an order out, or remembers it.
 func (a *Adapter) switchOver(w http.ResponseWriter, q *http.Request, body *SwitchoverOrder) {
+	httpd.AuditOrder(w, body.Candidate, "")
 	c, err := a.web.ChangeOf(q)
 	var k *core.Candidate
 	if err == nil {
