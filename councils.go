@@ -79,8 +79,8 @@ func peer(m *agreed.Member) Peer {
 }
 
 // under returns the council of a configuration. In the first one the file counts for addresses and keys, as long as it lists the member.
-// Later the addresses in the file are tried as well, and its keys count for members that have been there from the beginning. Ranks that
-// no member has keep the names that they had.
+// Later the addresses in the file are tried as well, and keys are those that members have agreed on. Ranks that no member has keep the names
+// that they had.
 func (c *Config) under(conf *agreed.Config, before *council) (*council, error) {
 	all := &council{conf: conf, self: protocol.Nobody}
 	seats := conf.Seats()
@@ -125,17 +125,19 @@ func (c *Config) hints(conf *agreed.Config, m *agreed.Member, p *Peer) {
 			p.Addrs = append(p.Addrs, a)
 		}
 	}
-	if !original {
-		return
-	}
-	p.Revoked = file.Revoked
-	keys := slices.Clone(file.PublicKeys)
-	for _, k := range p.PublicKeys {
-		if !slices.Contains(keys, k) && len(keys) < identity.MaxKeys {
-			keys = append(keys, k)
+	p.Revoked = original && file.Revoked // which silences a member here, and agrees on nothing
+}
+
+// otherKeys names the members for which a file lists other keys than members have agreed on. The file counts for nobody.
+func (c *council) otherKeys(file []Peer) (names []string) {
+	for i := range file {
+		x := &file[i]
+		if at := slices.IndexFunc(c.peers, func(p Peer) bool { return p.Name == x.Name }); c.changed() && at >= 0 && len(x.PublicKeys) > 0 &&
+			!slices.Equal(x.PublicKeys, c.peers[at].PublicKeys) {
+			names = append(names, x.Name)
 		}
 	}
-	p.PublicKeys = keys
+	return names
 }
 
 // list returns the names of the members that there are.

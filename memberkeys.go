@@ -243,6 +243,9 @@ func (m *Member) rekey(c *Config) error {
 	if err != nil {
 		return err
 	}
+	if names := all.otherKeys(c.Council); len(names) > 0 {
+		m.log.Warn("the configuration lists other keys than members have agreed on: those agreed on count ('regent members set' changes them)", "members", names)
+	}
 	if m.fixed == "" {
 		m.present.Store(all)
 		m.port.Herald.SetCourier(m.courier())

@@ -211,7 +211,7 @@ admit the member again, give it a new key, and pass that key to
 			m := find(f, args[0])
 			switch {
 			case m == nil:
-				err = fmt.Errorf("member %q is not in the council (see 'regent keys show')", args[0])
+				err = fmt.Errorf("member %q is not in the council of the file (see 'regent keys show'; 'regent members remove' revokes the key of a member that was added to a running council)", args[0])
 			case m.Name == f.Name:
 				err = fmt.Errorf("%s is the member of this host (run the command on the other members)", m.Name)
 			default:
@@ -254,7 +254,11 @@ Members use the new key with each peer that lists it.
 
 Then run the command again with --finish, which removes the old key. It first asks the agent
 whether it uses the new key, and whether every other member lists it. Pass its output to the
-others as before.`,
+others as before.
+
+Once the council has changed, keys are part of what its members agree on. Then run
+'regent members set MEMBER --keys FILE' once, on any member, in place of the exchange on every
+other one.`,
 		Example: `  regent keys rotate > host1.pub && systemctl reload regent
   regent keys rotate --finish > host1.pub && systemctl reload regent`,
 		Args: cli.NoArgs,

@@ -170,7 +170,7 @@ func (o *exchangeOptions) listIn(f *config.File, keys map[string][]identity.Publ
 		m := find(f, name)
 		switch {
 		case m == nil:
-			return fmt.Errorf("member %s is not in the council of %s (compare the names)", name, o.config)
+			return fmt.Errorf("member %s is not in the council of %s (compare the names; 'regent members set %s --keys FILE' changes the key of a member that was added to a running council)", name, o.config, name)
 		case name == f.Name:
 			own, err := secret.ReadPrivate(f.PrivateKeyFile)
 			if err != nil {

@@ -20,15 +20,17 @@ import (
 func membersSetCommand() *cobra.Command {
 	var o changeOptions
 	c := &cobra.Command{
-		Use:   "set MEMBER KEY=VALUE ...",
-		Short: "Change the address, priority or role of a member",
+		Use:   "set MEMBER [KEY=VALUE ...]",
+		Short: "Change the address, priority, role or public key of a member",
 		Long: `Changes what the council says of a member. The keys are address (several with commas between them),
-priority, and role, which is voter, witness or observer.` + changeStatus,
+priority, and role, which is voter, witness or observer. --keys gives the member the public keys
+in a file, as 'regent keys rotate' prints them there: then no other key of it counts.` + changeStatus,
 		Example: `  regent members set host1 priority=10
   regent members set host2 address=10.0.0.22:7400
-  regent members set host3 role=witness`,
+  regent members set host3 role=witness
+  regent members set host3 --keys host3.pub`,
 		Args: func(c *cobra.Command, args []string) error {
-			if len(args) < 2 {
+			if len(args) == 0 || len(args) == 1 && len(o.keys) == 0 {
 				return fmt.Errorf("missing MEMBER or KEY=VALUE (usage: %s)", c.UseLine())
 			}
 			return nil
@@ -46,10 +48,21 @@ priority, and role, which is voter, witness or observer.` + changeStatus,
 			if err := setPeer(&p, args[1:]); err != nil {
 				return err
 			}
+			keys, err := readPublicKeys(c, o.keys)
+			if err != nil {
+				return &cli.Failure{Err: err}
+			}
+			if len(o.keys) > 0 {
+				if len(keys[p.Name]) == 0 {
+					return cli.Failf("members: no public key of %s in %s", p.Name, strings.Join(o.keys, " "))
+				}
+				p.PublicKeys = texts(keys[p.Name])
+			}
 			return o.change(c, roster.Change{Set: []regent.Peer{p}})
 		},
 	}
 	o.flags(c)
+	o.keysFlag(c)
 	return c
 }
 

@@ -305,7 +305,7 @@ func (o *changeOptions) printPlan(c *cobra.Command, now *api.CouncilInfo, change
 	}
 	for i := range change.Set {
 		p := &change.Set[i]
-		fmt.Fprintf(w, "  set     %s: %s, priority %d%s\n", p.Name, strings.Join(p.Addrs, " "), p.Priority, roleText(p))
+		fmt.Fprintf(w, "  set     %s: %s, priority %d%s, key %s\n", p.Name, strings.Join(p.Addrs, " "), p.Priority, roleText(p), keyFingerprints(p.PublicKeys))
 	}
 	for _, name := range change.Remove {
 		fmt.Fprintf(w, "  remove  %s\n", name)

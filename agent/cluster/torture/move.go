@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/regentproject/regent"
@@ -28,6 +29,8 @@ type mover struct {
 	answers chan answer
 	// next is when to look again, and up when a host that joins comes up.
 	next, up time.Time
+	// ended is the number at which a change was last seen to have ended without its goal.
+	ended uint64
 	// ending says that no change is to begin, and settled that none is running.
 	ending, settled bool
 }
@@ -50,9 +53,11 @@ const (
 	moveRest  = 2 * time.Second
 	// moveLate is how late a host may come up that joins.
 	moveLate = 10 * time.Second
+	// moveWithin is how long a change waits for a host that joins: a late one is given up.
+	moveWithin = 7 * time.Second
 )
 
-// Of a hundred looks at a running change, so many cancel it, and so many take the disk of the host that joins. Of a hundred hosts that join, so many
+// Of a hundred looks at a running change, so many cancel it, and so many take the disk of the host that joins, or of the one that leaves. Of a hundred hosts that join, so many
 // come up late.
 const (
 	percentCancelled = 3
@@ -104,6 +109,10 @@ func (m *mover) send(change *roster.Change) {
 
 // sweep goes on with what is to be done.
 func (m *mover) sweep(now time.Time) {
+	if w := m.wanted; w.runs && w.joins && m.arena.Process(w.name).Ended() {
+		// The change by which it came was cancelled or given up, and it has left. It needs an empty directory to come again.
+		m.arena.try("wipe "+w.name, m.arena.wipe(w))
+	}
 	if w := m.wanted; !w.runs && now.After(m.up) && w.fault.undo == nil {
 		m.arena.try("start "+w.name, m.arena.startMember(w))
 	}
@@ -136,6 +145,10 @@ func (m *mover) look(now time.Time, c *roster.Council) {
 		return slices.ContainsFunc(c.Members, func(p roster.Member) bool { return p.Name == h.name })
 	}
 	m.settled = c.Settled && c.Goal == nil
+	if c.Ended != "" && c.Number != m.ended {
+		m.ended = c.Number
+		m.did("see a change end: "+how(c.Ended), "council")
+	}
 	switch {
 	case !m.settled && m.ending:
 	case !m.settled && a.percent(percentCancelled):
@@ -144,6 +157,9 @@ func (m *mover) look(now time.Time, c *roster.Council) {
 	case !m.settled && m.wanted.runs && m.wanted.joins && m.wanted.fault.undo == nil && a.percent(percentLostDisk):
 		m.did("lose the disk of a host that joins", m.wanted.name)
 		a.try("lose disk", errors.Join(a.wipe(m.wanted), a.startMember(m.wanted)))
+	case !m.settled && in(other) && other.runs && other.fault.undo == nil && a.percent(percentLostDisk):
+		m.did("lose the disk of a host that leaves", other.name)
+		a.try("lose disk", errors.Join(a.wipe(other), a.startMember(other)))
 	case !m.settled:
 	case in(m.wanted) && in(other):
 		m.send(&roster.Change{Remove: []string{other.name}})
@@ -153,12 +169,20 @@ func (m *mover) look(now time.Time, c *roster.Council) {
 	default:
 		p, err := a.Peer(m.wanted.name)
 		a.try("move", err)
-		change := &roster.Change{Add: []regent.Peer{p}}
+		change := &roster.Change{Add: []regent.Peer{p}, Within: moveWithin}
 		if in(other) {
 			change.Remove = []string{other.name}
 		}
 		m.send(change)
 	}
+}
+
+// how says how a change ended, without names.
+func how(ended string) string {
+	if strings.HasPrefix(ended, "given up") {
+		return "given up"
+	}
+	return "cancelled"
 }
 
 // turn has the hosts change places: the one that has left the council loses its directory, and joins again.
@@ -209,12 +233,13 @@ func (a *arena) startMember(h *host) error {
 // wipe kills a member by the library, and removes its directory.
 func (a *arena) wipe(h *host) error {
 	h.joins = true
-	if h.runs {
-		h.runs = false
+	p := a.Process(h.name)
+	if h.runs && !p.Ended() {
 		if err := a.Crash(h.name); err != nil {
 			return err
 		}
-		<-a.Process(h.name).Gone()
+		<-p.Gone()
 	}
+	h.runs = false
 	return os.RemoveAll(filepath.Join(a.Dir, h.name))
 }

@@ -33,6 +33,11 @@ func (c *Config) Next(v *View, birth func(name string) Birth) *Config {
 func (c *Config) Begin(g *Goal, v *View, birth func(name string) Birth) *Config {
 	n := c.clone()
 	n.Goal, n.Ended = g, ""
+	for i := range n.Members {
+		if w := g.wish(&n.Members[i]); w != nil {
+			n.Members[i].Key = w.Key // the others must know it before they agree on more
+		}
+	}
 	n.advance(v, birth)
 	return &n
 }
