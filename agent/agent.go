@@ -2,9 +2,11 @@ package agent
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"io"
 	"log/slog"
+	"net"
 	"net/http"
 	"os"
 	"os/signal"
@@ -38,8 +40,17 @@ type Options struct {
 	Log io.Writer
 	// Engines are those that a configuration may name.
 	Engines Openers
+	// Etcd, if it is set, makes what serves elections to clients of etcd. EtcdListen is where, in place of etcd.listen in the configuration.
+	Etcd       func(*core.Agent, *access.Gate) EtcdServer
+	EtcdListen string
 	// Ready, if it is set, is called with the address of the HTTP interface once the agent can be asked.
 	Ready func(http string)
+}
+
+// An EtcdServer serves elections to clients of etcd that connect by a listener, without TLS if conf is nil.
+type EtcdServer interface {
+	Serve(l net.Listener, conf *tls.Config) error
+	Close()
 }
 
 // Agent is a member of the council that elects for other programs: the rooms of the agent, put together.
@@ -63,7 +74,7 @@ type Agent struct {
 
 // Run runs an agent until ctx ends, and then lets it leave in good order.
 func Run(ctx context.Context, o Options) error {
-	file, err := config.Load(o.Config)
+	file, err := o.load()
 	if err != nil {
 		return err
 	}
@@ -76,6 +87,24 @@ func Run(ctx context.Context, o Options) error {
 		defer c.Close()
 	}
 	return a.run(ctx)
+}
+
+// load reads the configuration.
+func (o *Options) load() (*config.File, error) {
+	file, err := config.Load(o.Config)
+	if err != nil {
+		return nil, err
+	}
+	if o.EtcdListen != "" {
+		file.Etcd.Listen = o.EtcdListen
+		if err := file.Check(); err != nil {
+			return nil, err
+		}
+	}
+	if file.Etcd.Listen != "" && o.Etcd == nil {
+		return nil, errors.New("etcd.listen: this program was built without elections for clients of etcd (build it without the tag noengines, or leave the key out)")
+	}
+	return file, nil
 }
 
 func newAgent(file *config.File, o Options) (*Agent, error) {
@@ -156,7 +185,7 @@ func (a *Agent) run(ctx context.Context) error {
 		a.options.Ready(s.address())
 	}
 	notify("READY=1", "STATUS=waiting for the council")
-	a.core.Log.Info("the agent listens", "socket", a.core.Config().Socket.Path, "http", s.address())
+	a.core.Log.Info("the agent listens", "socket", a.core.Config().Socket.Path, "http", s.address(), "etcd", s.etcd.address())
 	if err := a.join(ctx); err != nil {
 		a.core.Fail()
 		notify("STOPPING=1")

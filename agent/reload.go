@@ -18,7 +18,7 @@ import (
 func (a *Agent) reload(s *server) {
 	notify("RELOADING=1")
 	defer notify("READY=1")
-	file, err := config.Load(a.options.Config)
+	file, err := a.options.load()
 	if err == nil {
 		err = a.applyConfig(file, s)
 	}

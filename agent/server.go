@@ -31,6 +31,7 @@ type server struct {
 	// local takes connections of the unix socket that speak HTTP.
 	local *httpd.ConnQueue
 	http  [2]*http.Server // on the socket, and on TCP
+	etcd  etcdListener
 	// open counts connections on the socket, and tcp ones.
 	open  atomic.Int64
 	conns sync.WaitGroup
@@ -59,13 +60,25 @@ func (a *Agent) listen() (*server, error) {
 		return nil, err
 	}
 	s.http[0] = a.httpServer(true)
+	if err := s.etcd.listen(a, file); err != nil {
+		return nil, errors.Join(err, s.unix.Close())
+	}
+	if err := s.listenHTTP(file); err != nil {
+		s.etcd.close()
+		return nil, errors.Join(err, s.unix.Close())
+	}
+	return s, nil
+}
+
+// listenHTTP opens the HTTP port, if there is one.
+func (s *server) listenHTTP(file *config.File) error {
+	a := s.agent
 	if file.HTTP.Listen == "" {
-		return s, nil
+		return nil
 	}
 	plain, err := net.Listen("tcp", file.HTTP.Listen)
 	if err != nil {
-		_ = s.unix.Close()
-		return nil, fmt.Errorf("http.listen: %w: is another agent running? change http.listen, or leave it out", err)
+		return fmt.Errorf("http.listen: %w: is another agent running? change http.listen, or leave it out", err)
 	}
 	s.admission = httpd.NewAdmission(plain, func() *config.Limits { return &a.core.Config().Limits })
 	a.web.Admission.Store(s.admission)
@@ -74,11 +87,11 @@ func (a *Agent) listen() (*server, error) {
 	if file.HTTP.TLS.Cert != "" {
 		conf, err := a.tls(file)
 		if err != nil {
-			return nil, errors.Join(err, s.unix.Close(), plain.Close())
+			return errors.Join(err, plain.Close())
 		}
 		s.tcp = tls.NewListener(s.tcp, conf)
 	}
-	return s, nil
+	return nil
 }
 
 // listenUnix opens the socket. A file that a dead agent left behind is replaced; one of a living agent is not.
@@ -187,6 +200,7 @@ func (s *server) serve(ctx context.Context) {
 	if s.tcp != nil {
 		all.Go(func() { _ = s.http[1].Serve(s.tcp) })
 	}
+	all.Go(func() { s.etcd.serve(s.agent.core.Log) })
 	all.Go(s.accept)
 	<-ctx.Done()
 	s.close()
@@ -281,6 +295,7 @@ func (s *server) drain(ctx context.Context) {
 func (s *server) close() {
 	_ = s.unix.Close()
 	s.local.Shut()
+	s.etcd.close()
 	for _, h := range s.http {
 		if h != nil {
 			_ = h.Close()

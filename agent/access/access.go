@@ -81,7 +81,7 @@ func NewRules(file *config.File) (*Rules, error) {
 		return nil, err
 	}
 	a.rules = rules
-	if h.TLS.Cert != "" && h.Listen != "" {
+	if h.TLS.Cert != "" && (h.Listen != "" || file.Etcd.Listen != "") {
 		a.TLS, err = LoadTLS(file)
 		if err != nil {
 			return nil, err

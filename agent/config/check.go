@@ -1,12 +1,10 @@
 package config
 
 import (
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
 	"net"
-	"net/netip"
 	"os"
 	"os/user"
 	"path/filepath"
@@ -301,52 +299,9 @@ func (f *File) checkHTTP(fail failer) {
 		}
 		seen[t.Name] = true
 	}
-	if h.Listen == "" {
-		return
-	}
-	if err := address(h.Listen); err != nil {
-		fail("http.listen: %w", err)
-		return
-	}
-	if (h.TLS.Cert == "") != (h.TLS.Key == "") {
-		fail("http.tls: needs both cert and key")
-	} else if h.TLS.Cert != "" {
-		if _, err := tls.LoadX509KeyPair(h.TLS.Cert, h.TLS.Key); err != nil {
-			fail("http.tls: %w", err)
-		}
-	}
-	if h.TLS.ClientCA != "" {
-		if h.TLS.Cert == "" {
-			fail("http.tls.client_ca: needs cert and key as well")
-		} else if _, err := os.Stat(h.TLS.ClientCA); err != nil {
-			fail("http.tls.client_ca: %w", err)
-		}
-	}
-	if Loopback(h.Listen) {
-		return
-	}
-	if h.TLS.Cert == "" {
-		fail("http.listen %s is not on loopback: set http.tls.cert and http.tls.key, or listen on %s", h.Listen, DefaultListen)
-	}
-	if h.TLS.ClientCA == "" && len(h.Tokens) == 0 {
-		fail("http.listen %s is not on loopback: set http.tls.client_ca or http.tokens, so that not everybody may ask", h.Listen)
-	}
-	if h.Anonymous != "none" {
-		fail("http.anonymous %s: http.listen %s is not on loopback", h.Anonymous, h.Listen)
-	}
-}
-
-// Loopback says whether an address can be reached from this host only. A name that may resolve to anything is not.
-func Loopback(addr string) bool {
-	if addr == "" {
-		return true
-	}
-	host, _, err := net.SplitHostPort(addr)
-	if err != nil {
-		return false
-	}
-	ip, err := netip.ParseAddr(host)
-	return err == nil && ip.IsLoopback() || host == "localhost"
+	f.checkTLS(fail)
+	f.checkListener(fail, "http.listen", h.Listen, DefaultListen)
+	f.checkListener(fail, "etcd.listen", f.Etcd.Listen, DefaultEtcdListen)
 }
 
 // local says whether the whole council is on this host.

@@ -67,6 +67,8 @@ type File struct {
 
 	Socket Socket `yaml:"socket"`
 	HTTP   HTTP   `yaml:"http"`
+	// Etcd serves elections to clients of etcd.
+	Etcd Etcd `yaml:"etcd"`
 	// Rights say who may do what with single groups; the first that names a group decides.
 	Rights []Right `yaml:"rights"`
 	// Audit is the file that orders and refusals are written to; empty: the log.
@@ -251,6 +253,12 @@ type Token struct {
 	SHA256 string `yaml:"sha256"`
 }
 
+// Etcd is where clients of etcd find elections. TLS, tokens, anonymous and certificates are those of HTTP.
+type Etcd struct {
+	// Listen is host:port; empty: elections are not served to clients of etcd.
+	Listen string `yaml:"listen"`
+}
+
 // Bytes is a size.
 type Bytes int64
 
@@ -266,13 +274,14 @@ type Limits struct {
 
 // The defaults.
 const (
-	DefaultSocket    = "/run/regent/regent.sock"
-	DefaultDir       = "/var/lib/regent"
-	DefaultConfig    = "/etc/regent/regent.yaml"
-	DefaultListen    = "127.0.0.1:8008"
-	DefaultPort      = 7400
-	DefaultStopGrace = 10 * time.Second
-	DefaultLease     = 5 * time.Second
+	DefaultSocket     = "/run/regent/regent.sock"
+	DefaultDir        = "/var/lib/regent"
+	DefaultConfig     = "/etc/regent/regent.yaml"
+	DefaultListen     = "127.0.0.1:8008"
+	DefaultEtcdListen = "127.0.0.1:2379"
+	DefaultPort       = 7400
+	DefaultStopGrace  = 10 * time.Second
+	DefaultLease      = 5 * time.Second
 )
 
 var defaultLimits = Limits{Connections: 1024, PerSource: 256, Streams: 512, Candidates: 1024, Groups: 100_000, Body: 64 << 10}
@@ -363,7 +372,7 @@ func (f *File) defaults() {
 	}
 	if f.HTTP.Anonymous == "" {
 		f.HTTP.Anonymous = "read"
-		if len(f.HTTP.Tokens) > 0 || f.HTTP.TLS.ClientCA != "" || !Loopback(f.HTTP.Listen) {
+		if len(f.HTTP.Tokens) > 0 || f.HTTP.TLS.ClientCA != "" || !Loopback(f.HTTP.Listen) || !Loopback(f.Etcd.Listen) {
 			f.HTTP.Anonymous = "none"
 		}
 	}

@@ -59,7 +59,7 @@ func (f *File) With(next *File) *File {
 	out.Audit, out.Rights, out.Leases, out.Lease = next.Audit, next.Rights, next.Leases, next.Lease
 	out.KeyFile, out.OldKeyFiles, out.PrivateKeyFile, out.Council = next.KeyFile, next.OldKeyFiles, next.PrivateKeyFile, f.withKeys(next)
 	out.Socket.Mode, out.Socket.Group = next.Socket.Mode, next.Socket.Group
-	if f.HTTP.Listen == next.HTTP.Listen && (f.HTTP.TLS.Cert == "") == (next.HTTP.TLS.Cert == "") {
+	if f.HTTP.Listen == next.HTTP.Listen && f.Etcd == next.Etcd && (f.HTTP.TLS.Cert == "") == (next.HTTP.TLS.Cert == "") {
 		// Otherwise rights that were meant for another address would be in force on this one.
 		out.HTTP = next.HTTP
 	}

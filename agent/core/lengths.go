@@ -42,8 +42,11 @@ func (a *Agent) leaseOf(group string) time.Duration {
 	return length
 }
 
+// TimingOf returns the constants of programs that campaign in a group and ask for no length.
+func (a *Agent) TimingOf(group string) regent.Timing { return a.Timing.ForLease(a.leaseOf(group)) }
+
 // ProgramTiming returns the constants of programs that ask for no length, in groups that no rule names.
-func (a *Agent) ProgramTiming() regent.Timing { return a.Timing.ForLease(a.leaseOf("")) }
+func (a *Agent) ProgramTiming() regent.Timing { return a.TimingOf("") }
 
 func (a *Agent) timingInfo() api.TimingInfo {
 	t := a.ProgramTiming()

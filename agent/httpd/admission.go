@@ -20,6 +20,8 @@ import (
 type Admission struct {
 	net.Listener
 	limits func() *config.Limits
+	// Stay says that no connection makes room for another: all are sessions.
+	Stay bool
 	// refused counts connections that found no room, evicted those that made room.
 	refused, evicted atomic.Uint64
 
@@ -110,7 +112,7 @@ func (b *Admission) admit(c net.Conn) (in, out *admitted) {
 	default:
 		return b.add(c, from), nil
 	}
-	if out == nil {
+	if out == nil || b.Stay {
 		return nil, nil
 	}
 	b.remove(out)

@@ -22,7 +22,7 @@ import (
 const removedStatus = 4
 
 func agentCommand() *cobra.Command {
-	o := agent.Options{Engines: engines, Dashboard: func(a *agent.Agent) http.Handler { return watch.Dashboard(a) }}
+	o := agent.Options{Engines: engines, Etcd: etcdServer, Dashboard: func(a *agent.Agent) http.Handler { return watch.Dashboard(a) }}
 	c := &cobra.Command{
 		Use:   "agent",
 		Short: "Run the agent of this host",
@@ -35,6 +35,9 @@ reads the configuration again, and logs what changed and what needs a restart.
 
 The exit status is 4 if the council has removed this host before: it starts again only with
 an empty directory, once it has been added.
+
+With --etcd-listen, or etcd.listen in the configuration, it serves elections to clients of
+etcd as well: to etcdctl elect, and to Go's concurrency.Election.
 
 Write a configuration with 'regent init'.`,
 		Example: `  regent agent
@@ -56,5 +59,6 @@ Write a configuration with 'regent init'.`,
 		},
 	}
 	c.Flags().StringVar(&o.Config, "config", config.DefaultConfig, "the configuration")
+	c.Flags().StringVar(&o.EtcdListen, "etcd-listen", "", "serve elections to clients of etcd on `HOST:PORT`, in place of etcd.listen")
 	return c
 }

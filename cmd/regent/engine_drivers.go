@@ -4,9 +4,12 @@ package main
 
 import (
 	"github.com/regentproject/regent/agent"
+	"github.com/regentproject/regent/agent/access"
+	"github.com/regentproject/regent/agent/core"
 	"github.com/regentproject/regent/engines/etcd"
 	"github.com/regentproject/regent/engines/kubernetes"
 	"github.com/regentproject/regent/engines/postgres"
+	facade "github.com/regentproject/regent/facades/etcd"
 )
 
 // engines are those that this program has. The tag noengines leaves them out, with 17 MB of clients.
@@ -17,3 +20,6 @@ var (
 	engineSchema = postgres.Schema
 	engineRole   = kubernetes.Role
 )
+
+// etcdServer serves elections to clients of etcd.
+var etcdServer = func(a *core.Agent, g *access.Gate) agent.EtcdServer { return facade.New(a, g) }

@@ -9,6 +9,7 @@ require (
 	github.com/regentproject/regent/engines/etcd v0.0.0-test
 	github.com/regentproject/regent/engines/kubernetes v0.0.0-test
 	github.com/regentproject/regent/engines/postgres v0.0.0-test
+	github.com/regentproject/regent/facades/etcd v0.0.0-test
 	github.com/rogpeppe/go-internal v1.16.0
 	github.com/spf13/cobra v1.10.2
 	golang.org/x/sys v0.49.0

@@ -22,6 +22,7 @@ if [ "${1-}" = engines ]; then
 	needed="$needed
 initdb postgresql make test-engines
 etcd etcd-server make test-engines
+etcdctl etcd-client make test-engines
 "
 fi
 
