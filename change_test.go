@@ -188,6 +188,14 @@ func (c *changingCouncil) crash(name string) {
 	kill()
 }
 
+// wipe takes the disk of a member that does not run.
+func (c *changingCouncil) wipe(name string) {
+	c.t.Helper()
+	if err := os.RemoveAll(c.dirs + "/" + name); err != nil {
+		c.t.Fatal(err)
+	}
+}
+
 // restart starts a member again from its directory. The file lists the first council, or is that of a member that joins.
 func (c *changingCouncil) restart(name string) *Member {
 	c.t.Helper()
@@ -332,9 +340,7 @@ func TestMembersRestartInTheCouncilThatTheyAgreedOn(t *testing.T) {
 			time.Sleep(5 * time.Second)
 		}
 		c.crash("c")
-		if err := os.RemoveAll(c.dirs + "/c"); err != nil {
-			t.Fatal(err)
-		}
+		c.wipe("c")
 		time.Sleep(3 * time.Second)
 		c.restart("c")
 		c.expect("after c lost its disk", []string{"b", "c"}, "b", "c", "d")

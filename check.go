@@ -19,7 +19,7 @@ func (c Config) Check() error {
 		return err
 	}
 	defer m.release()
-	if _, err := m.machine(m.config.summary(m.council(), m.councilID, &m.config.Timing), nil); err != nil {
+	if _, err := m.machine(m.config.summary(m.council(), m.councilID), nil); err != nil {
 		return err
 	}
 	if _, err := m.config.pairs(m.council()); err != nil {

@@ -69,7 +69,7 @@ func (m *Member) pollWatcher(w *clock.Watcher) bool {
 func (m *Member) clockAlarm(on bool) {
 	m.clockBad.Store(on)
 	if on {
-		m.log.Error("the clock runs at another rate than those of a majority: this member leads nothing until it is right", "drift", m.config.Timing.Drift)
+		m.log.Error("the clock runs at another rate than those of a majority: this member leads nothing until it is right", "drift", m.timing().Drift)
 		return
 	}
 	m.log.Info("the clock is believed again")

@@ -377,7 +377,8 @@ func loopback(addr string) bool {
 }
 
 // summary lists what all members must agree on.
-func (c *Config) summary(all *council, id protocol.CouncilID, t *Timing) *wire.Summary {
+func (c *Config) summary(all *council, id protocol.CouncilID) *wire.Summary {
+	t := all.timing(&c.Timing)
 	var order, priorities []string
 	for i, p := range all.peers {
 		if all.absent.Has(protocol.Rank(i)) {

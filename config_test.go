@@ -74,7 +74,7 @@ func check(c *Config) error {
 		return err
 	}
 	defer m.release()
-	if _, err := m.machine(m.config.summary(m.council(), m.councilID, &m.config.Timing), nil); err != nil {
+	if _, err := m.machine(m.config.summary(m.council(), m.councilID), nil); err != nil {
 		return err
 	}
 	_, err = c.keyring(m.council())
@@ -113,7 +113,7 @@ func TestConfigurationsDifferWhereMembersMustAgree(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return c.summary(all, protocol.CouncilID{1}, &c.Timing).Digest().String()
+		return c.summary(all, protocol.CouncilID{1}).Digest().String()
 	}
 	base := digest(func(*Config) {})
 	for name, change := range map[string]func(*Config){
@@ -147,7 +147,7 @@ func TestDifferenceInPrioritiesIsNamed(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return c.summary(all, protocol.CouncilID{1}, &c.Timing)
+		return c.summary(all, protocol.CouncilID{1})
 	}
 	diff := summary(0).Diff(summary(7))
 	if len(diff) != 1 || diff[0].String() != "priorities: none here, a=7 there" {

@@ -40,7 +40,7 @@ func (m *Member) last() roster.Council {
 // describe is Council on the loop.
 func (m *Member) describe(now protocol.Time) roster.Council {
 	all := m.council()
-	out := roster.Council{ID: m.councilID.String(), Settled: true, Fixed: m.fixed, Since: time.Now().Add(-now.Sub(protocol.Time(m.changing.at.Load())))}
+	out := roster.Council{ID: m.councilID.String(), Settled: true, Fixed: m.fixed, Timing: roster.Timing{LongestLease: m.config.Timing.LongestLease, Drift: m.config.Timing.Drift}, Since: time.Now().Add(-now.Sub(protocol.Time(m.changing.at.Load())))}
 	if m.authority == nil {
 		for r := range all.peers {
 			out.Members = append(out.Members, roster.Member{Peer: all.peers[r], Rank: r})
@@ -52,7 +52,7 @@ func (m *Member) describe(now protocol.Time) roster.Council {
 	if conf == nil {
 		conf = all.conf
 	}
-	out.Number, out.Settled, out.Removed = conf.Number, machine.Settled(), machine.Out()
+	out.Number, out.Settled, out.Removed, out.Timing = conf.Number, machine.Settled(), machine.Out(), rosterTiming(&conf.Terms)
 	for i := range conf.Members {
 		x := &conf.Members[i]
 		p := peer(x)
@@ -63,6 +63,10 @@ func (m *Member) describe(now protocol.Time) roster.Council {
 	}
 	if g := conf.Goal; g != nil {
 		out.By, out.Asked = g.By, time.Unix(0, g.Asked)
+		if g.Terms != conf.Terms {
+			timing := rosterTiming(&g.Terms)
+			out.GoalTiming = &timing
+		}
 		for i := range g.Wishes {
 			out.Goal = append(out.Goal, wished(&g.Wishes[i]))
 		}
@@ -77,7 +81,7 @@ func (m *Member) describe(now protocol.Time) roster.Council {
 		out.WaitsFor = append(out.WaitsFor, all.name(r))
 	}
 	m.describeTrouble(now, &out)
-	out.FileDiffers = all.differs(m.changing.source.Load().Council)
+	out.FileDiffers = all.differs(m.changing.source.Load())
 	if machine.Running() {
 		out.Groups = int(machine.Standing(now, machine.Seat()).Assigned)
 		for i := range out.Members {
@@ -288,11 +292,15 @@ func (m *Member) exported(err error) error {
 
 // goal returns what the council shall be after a change.
 func (m *Member) goal(conf *agreed.Config, c *roster.Change) (*agreed.Goal, error) {
-	if conf.Goal != nil && len(c.Add)+len(c.Remove)+len(c.Set) == 0 {
+	if conf.Goal != nil && len(c.Add)+len(c.Remove)+len(c.Set) == 0 && c.Timing == nil {
 		return conf.Goal, nil
 	}
 	all := m.council()
-	g := &agreed.Goal{Terms: conf.Terms, By: m.config.Name, Asked: time.Now().UnixNano(), Within: max(0, cmp.Or(c.Within, roster.DefaultWithin))}
+	terms, err := m.terms(conf, c.Timing)
+	if err != nil {
+		return nil, err
+	}
+	g := &agreed.Goal{Terms: terms, By: m.config.Name, Asked: time.Now().UnixNano(), Within: max(0, cmp.Or(c.Within, roster.DefaultWithin))}
 	for i := range conf.Members {
 		x := &conf.Members[i]
 		if x.Guest {
@@ -401,7 +409,7 @@ func namesOf(c *roster.Council) []string {
 
 // reached says whether the council is what a goal wants.
 func reached(c *roster.Council, g *wantedGoal) bool {
-	if len(c.Members) != len(g.Wishes) || c.Number <= g.asked {
+	if len(c.Members) != len(g.Wishes) || c.Number <= g.asked || c.Timing != rosterTiming(&g.Terms) {
 		return false
 	}
 	for i := range c.Members {

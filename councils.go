@@ -12,6 +12,7 @@ import (
 	agreed "github.com/regentproject/regent/internal/protocol/council"
 	"github.com/regentproject/regent/internal/protocol/record"
 	"github.com/regentproject/regent/internal/protocol/stack"
+	"github.com/regentproject/regent/roster"
 )
 
 // This file turns the list of members in a configuration file into the configuration that members agree on, and back.
@@ -34,9 +35,6 @@ func (c *Config) fixed(all *council) string {
 	}
 	return ""
 }
-
-// terms are those of the settings that all members share.
-func (t *Timing) terms() agreed.Terms { return agreed.Terms{Longest: t.LongestLease, Rho: t.rho()} }
 
 // first returns the configuration with number 0, which follows from the list.
 func (c *Config) first(all *council, id protocol.CouncilID) *agreed.Config {
@@ -219,11 +217,26 @@ func part(encoded []byte) (*agreed.Record, error) {
 	return agreed.DecodeRecord(r.Wedge)
 }
 
-// differs says in what the list of a file differs from the council; empty if it does not, or if there is no list.
-func (c *council) differs(file []Peer) string {
+// differs says in what a file differs from the council: in its list of members, and in what it says of the terms. It is empty if that is
+// nothing, or if there is no list.
+func (c *council) differs(source *Config) string {
+	file := source.Council
 	if len(file) == 0 {
 		return ""
 	}
+	var all []string
+	if text := c.listDiffers(file); text != "" {
+		all = append(all, text)
+	}
+	if own := &source.complete().Timing; c.conf != nil && own.terms() != c.conf.Terms {
+		mine, theirs := rosterTiming(&c.conf.Terms), roster.Timing{LongestLease: own.LongestLease, Drift: own.Drift}
+		all = append(all, fmt.Sprintf("the file has %v, and the council %v (number %d)", theirs, mine, c.number()))
+	}
+	return strings.Join(all, "; ")
+}
+
+// listDiffers is differs for the list of members.
+func (c *council) listDiffers(file []Peer) string {
 	mine, theirs := c.list(), make([]string, len(file))
 	for i := range file {
 		theirs[i] = file[i].Name

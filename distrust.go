@@ -32,9 +32,9 @@ var distrusts = map[string]*distrust{
 func (m *Member) distrust(reason string) {
 	switch {
 	case reason == noRecord && m.dir == nil:
-		m.log.Info("the member keeps no record: it waits for the longest lease, and asks the others before it votes", "wait", m.config.Timing.LongestLease)
+		m.log.Info("the member keeps no record: it waits for the longest lease, and asks the others before it votes", "wait", m.timing().LongestLease)
 	case reason == noRecord:
-		m.log.Info("the member has no record: unless the council begins now, it waits for the longest lease, and asks the others before it votes", "wait", m.config.Timing.LongestLease)
+		m.log.Info("the member has no record: unless the council begins now, it waits for the longest lease, and asks the others before it votes", "wait", m.timing().LongestLease)
 	}
 	d := distrusts[reason]
 	if d == nil {
@@ -42,7 +42,7 @@ func (m *Member) distrust(reason string) {
 	}
 	m.distrusted.Store(d)
 	if d.log != "" {
-		m.log.Log(context.Background(), d.level, d.log, "wait", m.config.Timing.LongestLease)
+		m.log.Log(context.Background(), d.level, d.log, "wait", m.timing().LongestLease)
 	}
 }
 

@@ -109,10 +109,10 @@ func (g *hostedGroup) campaign(ctx context.Context, c session.Candidate, after h
 	if err := mayLead(g.member.council().me()); err != nil {
 		return nil, err
 	}
-	if err := g.member.config.Timing.CheckLease(c.Lease); err != nil {
+	if err := g.member.timing().CheckLease(c.Lease); err != nil {
 		return nil, err
 	}
-	if c.Lease != 0 && c.Lease != g.member.config.Timing.Lease {
+	if c.Lease != 0 && c.Lease != g.member.timing().Lease {
 		if err := g.member.councilOnly(fmt.Sprintf("leases of %v instead of %v", c.Lease, g.member.config.Timing.Lease)); err != nil {
 			return nil, err
 		}

@@ -38,7 +38,7 @@ type electorTiming struct {
 // councilTiming is how the elector below quorum groups runs: among all that vote, and in no haste, for leases find out by themselves
 // when a leader is gone. Where the ranks of voters are not the first ones, they have ranks of their own in the elector.
 func (m *Member) councilTiming(inc protocol.Inc, s *stack.Shape) electorTiming {
-	t, voters := &m.config.Timing, s.Voters.Len()
+	t, voters := m.timing(), s.Voters.Len()
 	p := electorTiming{members: voters, inc: inc, period: t.Heartbeat, suspect: t.Suspect, gate: protocol.Majority(voters), timing: t,
 		faults: m.config.ElectorFaults, patience: m.config.ElectorPatience}
 	if m.fixed != "" {

@@ -66,7 +66,7 @@ func (m *Member) EventualGroup(name string, kind elector.Kind) (*EventualGroup, 
 
 // newEventual makes an elector among the members that may lead; the others take no part in such a group.
 func (m *Member) newEventual(name protocol.Group, kind elector.Kind, inc protocol.Inc) (protocol.Machine, error) {
-	t, all := &m.config.Timing, m.council()
+	t, all := m.timing(), m.council()
 	c := eligible.Config{Self: all.self, Members: all.leaders(), Repeat: 4 * t.Renew}
 	return eligible.New(c, func(self protocol.Rank, members int) (protocol.Machine, error) {
 		p := electorTiming{self: self, members: members, inc: inc, group: name, period: t.Renew, suspect: 3 * t.Renew, timing: t,

@@ -79,7 +79,7 @@ func (m *Member) silent(now protocol.Time) (s protocol.Set) {
 
 // pace is how fast the members are, as configured and as measured here.
 func (m *Member) pace(sites map[string]string) agreed.Pace {
-	t := &m.config.Timing
+	t := m.timing()
 	p := agreed.Pace{RoundTrip: t.RoundTrip, Renew: t.Renew, Disk: m.loop.SlowestWrite().Round(10 * time.Microsecond), Leases: []time.Duration{t.Lease}, Sites: sites}
 	m.groupTable.Groups(func(g *runtime.Group) {
 		if c := g.Latest(); c != nil && c.Length > 0 {

@@ -52,7 +52,7 @@ func (g *Group) Local() (*LocalGroup, error) {
 }
 
 func (m *Member) localGroup(mode, name, label string, unless *runtime.Group) *LocalGroup {
-	t := &m.config.Timing
+	t := m.timing()
 	h := m.localConfig(1)
 	g := m.newOnDemand(Local, onDemandKey{mode, name}, label, runtime.OnDemandOptions{
 		Make: func(now, renamed protocol.Time, inc protocol.Inc) (protocol.Machine, error) {

@@ -9,7 +9,7 @@ import (
 // newDetector makes the machine that finds out who is alive. One member says so for all each Heartbeat and the others answer,
 // which is all that it costs: 2(n-1) messages. Its timers are its own: they share packets with other machines only by chance.
 func (m *Member) newDetector(_, _ protocol.Time, inc protocol.Inc) (protocol.Machine, error) {
-	t, s := &m.config.Timing, m.council().shape()
+	t, s := m.timing(), m.council().shape()
 	detector := func(self protocol.Rank, members int) (protocol.Machine, error) {
 		c := detect.Config{Self: self, Members: members, Inc: inc, Period: t.Heartbeat, Delta: t.Suspect - t.Heartbeat, Rho: t.rho()}
 		c.Expiry = max(c.Delta/2, c.Delta-t.Delay)

@@ -14,7 +14,7 @@ import (
 
 // local returns the configuration of a member's machines of local groups.
 func (c *Config) local(all *council, inc protocol.Inc) hall.Config {
-	h := hall.Default(all.self, all.seats(), inc, c.Timing.local())
+	h := hall.Default(all.self, all.seats(), inc, all.timing(&c.Timing).local())
 	h.StopWithin = 0 // the runtime ends the renewals
 	h.Calm, h.Rotate, h.Arity = c.Calm, c.LocalTurns, c.LocalTree
 	if c.LocalMajority {

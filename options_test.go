@@ -78,7 +78,7 @@ func TestFaultsAndPatienceReachTheElectors(t *testing.T) {
 	c := Config{}
 	if m, err := prepared(t, func(k *Config) { k.Elector, k.ElectorFaults = elector.TimeFree, 5; c = *k }); err == nil {
 		// Six members vote.
-		_, err = m.machine(c.summary(m.council(), m.councilID, &m.config.Timing), nil)
+		_, err = m.machine(c.summary(m.council(), m.councilID), nil)
 		if err == nil || !strings.Contains(err.Error(), "must be between 1 and 4") {
 			t.Errorf("f of 5 with six voters: %v", err)
 		}
@@ -178,7 +178,7 @@ func TestMembersWithDifferentOptionsNameThem(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s := c.summary(all, protocol.CouncilID{1}, &c.Timing)
+		s := c.summary(all, protocol.CouncilID{1})
 		if err := s.Check(); err != nil {
 			t.Fatal(err)
 		}

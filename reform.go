@@ -123,9 +123,10 @@ func (m *Member) recall(saved []byte) error {
 	if err != nil {
 		return err
 	}
-	if text := all.differs(m.config.Council); text != "" {
-		m.log.Warn("the configuration lists another council than the one that members have agreed on: the list is for the first start", "differs", text)
+	if text := all.differs(&m.config); text != "" {
+		m.log.Warn("the configuration has another council than the one that members have agreed on: it is for the first start", "differs", text)
 	}
+	m.warnOfShorter(all)
 	m.present.Store(all)
 	return nil
 }
@@ -153,8 +154,7 @@ func (m *Member) first() error {
 
 // changeableMachine builds the machine of a council that may change.
 func (m *Member) changeableMachine(leases func(*council) nerio.Config, saved []byte, seed uint64) (protocol.Machine, error) {
-	t := &m.config.Timing
-	terms := t.terms()
+	t := m.timing()
 	o := agreed.Options{Name: m.config.Name, RoundTrip: t.RoundTrip, Renew: t.Renew, Dead: max(leastDead, 2*t.LongestLease),
 		Quiet: max(leastQuiet, 2*t.LongestLease), Patience: changePatience, Answer: max(changeAnswer, 8*t.RoundTrip)}
 	if all := m.council(); !all.changed() {
@@ -165,7 +165,7 @@ func (m *Member) changeableMachine(leases func(*council) nerio.Config, saved []b
 	if m.config.Consistent {
 		carried = func(number uint64) bool { return groups.Carried(number) }
 	}
-	authority, err := members.New(members.Config{Council: o, Terms: &terms, Carried: carried, Leases: func(conf *agreed.Config) nerio.Config {
+	authority, err := members.New(members.Config{Council: o, Carried: carried, Leases: func(conf *agreed.Config) nerio.Config {
 		all, err := m.changing.source.Load().under(conf, m.council())
 		if err != nil {
 			return nerio.Config{} // it has no member of this name, and so no leases
@@ -239,9 +239,10 @@ func (m *Member) reform(now protocol.Time, conf *agreed.Config) {
 		m.log.Error("the keys of the council cannot be used", "err", err)
 		return
 	}
-	stay, same := before.stay(all), before.shape().Same(all.shape())
-	summary := m.config.summary(all, m.councilID, &m.config.Timing) // of source nothing counts but keys and addresses, and its defaults are not set
-	a := runtime.Adoption{Change: wire.Change{Self: all.self, Council: datagram.Council{Epoch: conf.Number, Digest: summary.Digest()}, Pairs: pairs, Stay: stay,
+	stay, rho := before.stay(all), conf.Terms.Rho
+	same := before.shape().Same(all.shape()) && before.timing(&m.config.Timing).rho() == rho
+	summary := m.config.summary(all, m.councilID) // of source nothing counts but keys and addresses, and its defaults are not set
+	a := runtime.Adoption{Change: wire.Change{Self: all.self, Council: datagram.Council{Epoch: conf.Number, Digest: summary.Digest()}, Rho: rho, Pairs: pairs, Stay: stay,
 		Absent: all.absent}, Names: all.names(), Summary: summary}
 	unresolved := false
 	for r := range all.peers {
@@ -258,8 +259,12 @@ func (m *Member) reform(now protocol.Time, conf *agreed.Config) {
 		return
 	}
 	m.present.Store(all)
-	m.loop.Reform(now, all.self, !same)
+	m.warnOfShorter(all)
+	m.loop.Reform(now, all.self, rho, !same)
 	m.log.Info("the council has changed", "number", conf.Number, "members", all.list())
+	if before.conf != nil && before.conf.Terms != conf.Terms {
+		m.log.Info("the members have agreed on another timing", "timing", rosterTiming(&conf.Terms), "before", rosterTiming(&before.conf.Terms))
+	}
 	if unresolved {
 		select {
 		case m.changing.resolve <- struct{}{}:

@@ -134,7 +134,7 @@ func (m *Member) found(ctx context.Context, saved *[]byte, chosen **agreed.Chose
 	addrs := m.resolve(ctx)
 	var random [24]byte
 	rand.Read(random[:])
-	t, quorums := &m.config.Timing, m.council().quorums()
+	t, quorums := m.timing(), m.council().quorums()
 	machine, err := founding.New(founding.Config{Me: m.council().self, Quorums: quorums, Listing: listing(m.council()), ID: m.councilID,
 		Drawn: protocol.CouncilID(random[8:]), Bootstrap: m.config.Bootstrap, Retry: max(leastFoundingRetry, 4*t.RoundTrip)},
 		binary.BigEndian.Uint64(random[:]))
@@ -215,8 +215,8 @@ func (m *Member) run(ctx context.Context, saved []byte, chosen *agreed.Chosen, f
 	m.keys.Lock()
 	defer m.keys.Unlock()
 	founder.Codec.SetKeys(m.keys.pairs) // they may have changed since the founding looked
-	t, all := &m.config.Timing, m.council()
-	summary := m.config.summary(all, m.councilID, t)
+	t, all := m.timing(), m.council()
+	summary := m.config.summary(all, m.councilID)
 	machine, err := m.machine(summary, saved)
 	if err != nil {
 		return err
@@ -279,7 +279,7 @@ func (m *Member) run(ctx context.Context, saved []byte, chosen *agreed.Chosen, f
 
 // endpoint makes what seals, opens and judges packets, and what compares clocks.
 func (m *Member) endpoint(all *council, summary *wire.Summary) (*wire.Endpoint, *clock.Rates, error) {
-	t, n := &m.config.Timing, len(all.peers)
+	t, n := m.timing(), len(all.peers)
 	judge := datagram.Config{Self: protocol.Ident{Rank: all.self}, Start: datagram.Start(m.startBits), Members: n,
 		Council: datagram.Council{Epoch: all.number(), Digest: summary.Digest()}, Rho: t.rho(), Delta: t.Delay}
 	packets, err := wire.NewEndpoint(m.world.Clock.Now(), wire.Config{Config: judge, Pairs: m.keys.pairs, ID: m.councilID})
@@ -289,8 +289,8 @@ func (m *Member) endpoint(all *council, summary *wire.Summary) (*wire.Endpoint, 
 	rates := clock.NewRates(n, t.rho())
 	if !all.absent.Empty() {
 		everyone := protocol.Everyone(n)
-		rates.Adopt(n, n-all.absent.Len(), everyone)
-		err = packets.Adopt(m.world.Clock.Now(), &wire.Change{Self: all.self, Council: judge.Council, Pairs: m.keys.pairs, Stay: everyone, Absent: all.absent})
+		rates.Adopt(n, n-all.absent.Len(), t.rho(), everyone)
+		err = packets.Adopt(m.world.Clock.Now(), &wire.Change{Self: all.self, Council: judge.Council, Rho: t.rho(), Pairs: m.keys.pairs, Stay: everyone, Absent: all.absent})
 	}
 	return packets, rates, err
 }
@@ -359,7 +359,7 @@ func (m *Member) restored(s *clock.Snapshots) func(now protocol.Time) (protocol.
 
 // machine builds the protocols: leases of a quorum, and an elector that says who goes first.
 func (m *Member) machine(summary *wire.Summary, saved []byte) (protocol.Machine, error) {
-	t, all := &m.config.Timing, m.council()
+	all := m.council()
 	var origin record.Origin
 	if m.dir != nil {
 		origin = m.dir.Origin()
@@ -376,9 +376,10 @@ func (m *Member) machine(summary *wire.Summary, saved []byte) (protocol.Machine,
 		order = all.order()
 	}
 	leases := func(all *council) nerio.Config {
+		t := all.timing(&m.config.Timing)
 		c := nerio.Config{Me: all.self, Quorums: all.quorums(), Leaders: all.leaders(), Prefer: m.config.Prefer, Balance: order, Council: m.councilID,
 			RoundTrip: t.RoundTrip, Lease: t.Lease, Longest: t.LongestLease, PerGroup: t.PerGroup, Renew: t.Renew, Rho: t.rho(), Elector: true,
-			Lock: m.localConfig(1).Lock, Diskless: m.dir == nil, Bootstrap: m.config.Bootstrap, FirstInc: firstIncarnation(time.Now()),
+			Lock: m.config.local(all, 1).Lock, Diskless: m.dir == nil, Bootstrap: m.config.Bootstrap, FirstInc: firstIncarnation(time.Now()),
 			Origin: origin, Copied: m.dir != nil && m.dir.Copied(), Start: m.startBits, Tag: m.lifeTags()}
 		if !all.changed() {
 			c.Digest, c.Listing = binary.BigEndian.Uint64(digest[:]), listing(all)
@@ -405,7 +406,7 @@ func (m *Member) machine(summary *wire.Summary, saved []byte) (protocol.Machine,
 
 // consistent returns what a member has to know of consistent groups, but for who the others are.
 func (m *Member) consistent() rain.Config {
-	c := m.config.Timing.consistent()
+	c := m.timing().consistent()
 	c.Owns, c.Diskless = isConsistent, m.dir == nil
 	return c
 }

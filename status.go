@@ -210,7 +210,7 @@ func (m *Member) Members() []PeerStatus {
 		if p.Seen != 0 {
 			o.Heard, o.Silence, o.Unconfirmed = true, s.now.Sub(p.Seen), s.now.Sub(p.Unconfirmed)
 			o.Silent = silent(o.Silence, o.Trusted)
-			o.Deaf = o.Unconfirmed-o.Silence > m.config.Timing.deaf()
+			o.Deaf = o.Unconfirmed-o.Silence > m.timing().deaf()
 		}
 		o.Incarnation, o.RoundTrip = uint64(p.Inc), p.RTT
 		if rate := s.rates[i]; rate != nil {
@@ -299,7 +299,7 @@ func (m *Member) waiting(ctx context.Context) string {
 	case m.record:
 		why = "its record is being written"
 	case m.config.Bootstrap && m.dir == nil:
-		why = fmt.Sprintf("it keeps no record: it waits for the longest lease, %v, and until every member has said that it has no record either, or enough members of a running council have reported what it may have promised", m.config.Timing.LongestLease)
+		why = fmt.Sprintf("it keeps no record: it waits for the longest lease, %v, and until every member has said that it has no record either, or enough members of a running council have reported what it may have promised", m.timing().LongestLease)
 	case m.config.Bootstrap:
 		why = "it has no record: it waits until every member has said that it has none either, or until enough members of a running council have reported what it may have promised"
 	default:

@@ -2,6 +2,7 @@ package regent
 
 import (
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/regentproject/regent/internal/datagram"
@@ -12,7 +13,8 @@ import (
 	"github.com/regentproject/regent/internal/protocol/rain"
 )
 
-// Timing is all constants that have to do with time. Every member of a council must have the same, except for Guard.
+// Timing is all constants that have to do with time. Every member of a council must have the same, except for Guard. LongestLease and Drift are those
+// that a council begins with: [Member.Change] changes them while it runs, and [Member.Timing] returns what is in force.
 //
 // Take a profile, [Fast], [LAN] or [WAN], and change what you must:
 //
@@ -170,12 +172,16 @@ func (t *Timing) checkConsistent() error {
 
 // rho returns the drift as the protocols want it, rounded up.
 func (t *Timing) rho() protocol.Rho {
-	r := protocol.Rho(t.Drift * 1e9)
-	if float64(r) < t.Drift*1e9 {
+	exact := t.Drift * 1e9
+	r := protocol.Rho(math.Round(exact))
+	if exact > float64(r)+rounding { // drift: the fraction of a Rho comes back as that Rho, and all else is rounded up
 		r++
 	}
 	return r
 }
+
+// rounding is by how much a drift that was worked out of a protocol.Rho may miss it.
+const rounding = 1e-6
 
 // CheckLease returns what is wrong with leases of another length than Lease, as [Group.WithLease] asks for them.
 func (t Timing) CheckLease(length time.Duration) error {
@@ -183,7 +189,7 @@ func (t Timing) CheckLease(length time.Duration) error {
 		return nil
 	}
 	if length > t.LongestLease {
-		return fmt.Errorf("lease %v: longer than the longest of the council, %v (raise LongestLease, timing.longest_lease, at all members)", length, t.LongestLease)
+		return fmt.Errorf("lease %v: longer than the longest of the council, %v (raise that with 'regent members timing longest_lease=%v')", length, t.LongestLease, length)
 	}
 	with := t.ForLease(length)
 	if err := with.check(); err != nil {

@@ -61,7 +61,7 @@ func TestAgentThatDoesNotBelongIsNamedAndDisturbsNobody(t *testing.T) {
 	led := v.await(p, "leads")
 	for _, c := range []struct{ name, from, to, want string }{
 		{"wrong key", dir + "/right", dir + "/wrong", "dropped a packet"},
-		{"other council", dir + "/wrong\ntiming: {lease: 2s}", dir + "/right\ntiming: {lease: 2s, longest_lease: 5s}", "longest lease"},
+		{"other council", dir + "/wrong\ntiming: {lease: 2s}", dir + "/right\nprefer: 10s\ntiming: {lease: 2s}", "prefer"},
 	} {
 		v.change("c", c.from, c.to)
 		cluster.Eventually(t, c.name+" is named in the log of a", func() bool { return strings.Contains(v.Process("a").Log(), c.want) })

@@ -45,6 +45,9 @@ type Council struct {
 	Members []Member `json:"members"`
 	// Goal lists the members that the council will have when the running change is over; nil if none is running.
 	Goal []Peer `json:"goal,omitempty"`
+	// Timing is in force now, and GoalTiming will be when the running change is over; nil if it changes none.
+	Timing     Timing  `json:"timing"`
+	GoalTiming *Timing `json:"goal_timing,omitempty"`
 	// By is the member at which the running change was asked for, and Asked when, by the clock of that host.
 	By    string    `json:"by,omitempty"`
 	Asked time.Time `json:"asked,omitzero"`
@@ -63,8 +66,17 @@ type Council struct {
 	Fixed string `json:"fixed,omitempty"`
 	// Groups is how many groups the member that was asked knows the leaders of, while a change is running: newcomers learn them.
 	Groups int `json:"groups,omitempty"`
-	// FileDiffers says in what the list of members in the file of the member that was asked differs from the council; empty if it does not.
+	// FileDiffers says in what the list of members, and the timing that the members agree on, in the file of the member that was asked differ
+	// from the council; empty if they do not.
 	FileDiffers string `json:"file_differs,omitempty"`
+}
+
+// Timing is what the members agree on besides who they are. The other settings are those of each member's own configuration.
+type Timing struct {
+	// LongestLease is the longest lease that anybody may ask for.
+	LongestLease time.Duration `json:"longest_lease_ns,omitempty"`
+	// Drift bounds by how much the rate of any member's clock may differ from that of real time, as a fraction.
+	Drift float64 `json:"drift,omitempty"`
 }
 
 // A Member is a member as the present configuration has it.
@@ -120,6 +132,10 @@ type Change struct {
 	Remove []string `json:"remove,omitempty"`
 	// Set says anew what the council says of members: address, keys, priority, role.
 	Set []Peer `json:"set,omitempty"`
+	// Timing changes what the members agree on besides who they are; zero fields stay as they are. A shorter longest lease is refused while
+	// groups are led with longer ones. Local and eventual groups begin anew under another Drift. Until the change has settled,
+	// the drift of clocks must be within the lower one of the two bounds.
+	Timing *Timing `json:"timing,omitempty"`
 	// Cancel ends the running change: votes stay as they are, and new members without a vote go.
 	Cancel bool `json:"cancel,omitempty"`
 	// Number, if not zero, is that of the configuration that the caller has seen: any other one is left alone.

@@ -94,10 +94,49 @@ func (c *Council) Plan() string {
 			removing = append(removing, name)
 		}
 	}
-	return phrases([]string{"adding", "removing", "changing"}, adding, removing, changing)
+	var timing []string
+	if c.GoalTiming != nil {
+		timing = c.GoalTiming.since(&c.Timing, " to ")
+	}
+	return phrases([]string{"adding", "removing", "changing", "changing"}, adding, removing, changing, timing)
 }
 
-// Difference says in words what became of the members since the council was as before: "d added, c removed". It is empty if that is nothing.
+// String words the timing as the keys of files and commands: "longest_lease 20s, drift 0.001". What is zero is left out.
+func (t Timing) String() string {
+	var all []string
+	if t.LongestLease != 0 {
+		all = append(all, "longest_lease "+t.LongestLease.String())
+	}
+	if t.Drift != 0 {
+		all = append(all, fmt.Sprintf("drift %v", t.Drift))
+	}
+	return strings.Join(all, ", ")
+}
+
+// Over returns the timing with that of a change in the place of its own.
+func (t Timing) Over(change *Timing) Timing {
+	if change != nil && change.LongestLease != 0 {
+		t.LongestLease = change.LongestLease
+	}
+	if change != nil && change.Drift != 0 {
+		t.Drift = change.Drift
+	}
+	return t
+}
+
+// since says what has become of another timing: each value that differs, with a word between its name and itself.
+func (t *Timing) since(before *Timing, word string) []string {
+	var all []string
+	if t.LongestLease != before.LongestLease {
+		all = append(all, "longest_lease"+word+t.LongestLease.String())
+	}
+	if t.Drift != before.Drift {
+		all = append(all, fmt.Sprintf("drift%s%v", word, t.Drift))
+	}
+	return all
+}
+
+// Difference says in words what became of the council since it was as before: "member d added, longest_lease became 20s". It is empty if that is nothing.
 func (c *Council) Difference(before *Council) string {
 	var added, replaced, removed, changed []string
 	for i := range c.Members {
@@ -126,7 +165,7 @@ func (c *Council) Difference(before *Council) string {
 			all = append(all, "member "+name+x.what)
 		}
 	}
-	return strings.Join(all, ", ")
+	return strings.Join(append(all, c.Timing.since(&before.Timing, " became ")...), ", ")
 }
 
 // find returns the place of a member; -1 if there is none of that name.

@@ -116,7 +116,7 @@ func New(file *config.File, c *regent.Config, version string, log *slog.Logger) 
 	return a, nil
 }
 
-// About is what never changes of an agent.
+// About is what an agent is. Only what the members agree on of its timing ever changes.
 type About struct {
 	Name, Version string
 	Timing        regent.Timing
@@ -125,9 +125,17 @@ type About struct {
 	Log      *slog.Logger
 }
 
-// About returns what never changes of the agent.
+// InForce returns the constants of the council: those of the file, but for what the members have agreed on.
+func (a *Agent) InForce() regent.Timing {
+	if m := a.speaking(); m != nil {
+		return m.Timing()
+	}
+	return a.Timing
+}
+
+// About returns what the agent is.
 func (a *Agent) About() About {
-	return About{Name: a.Name, Version: a.Version, Timing: a.Timing, Ordinary: a.Ordinary, Log: a.Log}
+	return About{Name: a.Name, Version: a.Version, Timing: a.InForce(), Ordinary: a.Ordinary, Log: a.Log}
 }
 
 // Known returns what is known about all groups.
@@ -254,7 +262,8 @@ func (a *Agent) Leave(finish func(context.Context)) error {
 	a.mu.Unlock()
 	a.Log.Info("leaving: programs that lead are asked to stop")
 	// Programs have their grace, then the ends that were announced to them must pass, then what was promised to others.
-	limit := a.Config().StopGrace + a.Timing.Lease + 2*a.Timing.LongestLease + OrderTimeout
+	t := a.InForce()
+	limit := a.Config().StopGrace + t.Lease + 2*t.LongestLease + OrderTimeout
 	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()
 	err := a.member.Load().Leave(ctx)

@@ -3,6 +3,7 @@ package core
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"slices"
 	"strings"
@@ -58,6 +59,7 @@ func (a *Agent) ChangeCouncil(ctx context.Context, o *api.CouncilOrder) (api.Cou
 	if err == nil {
 		forecast, err = m.Forecast(o.Change, o.Sites)
 		err = refused(err)
+		forecast.Warnings = append(forecast.Warnings, a.judgeTiming(&now, o.Timing)...)
 	}
 	if err != nil || o.DryRun {
 		info := councilInfo(now)
@@ -114,13 +116,13 @@ func refused(err error) error {
 // confirmed.
 func judgeChange(now *roster.Council, c *roster.Change, yes bool) error {
 	if c.Cancel {
-		if len(c.Add)+len(c.Remove)+len(c.Set) > 0 {
-			return api.Errorf(http.StatusBadRequest, "cancel with add, remove or set: choose one")
+		if len(c.Add)+len(c.Remove)+len(c.Set) > 0 || c.Timing != nil {
+			return api.Errorf(http.StatusBadRequest, "cancel with add, remove, set or timing: choose one")
 		}
 		return nil
 	}
-	if len(c.Add)+len(c.Remove)+len(c.Set) == 0 {
-		return api.Errorf(http.StatusBadRequest, "nothing to change (name members to add, remove or set)")
+	if len(c.Add)+len(c.Remove)+len(c.Set) == 0 && (c.Timing == nil || *c.Timing == roster.Timing{}) {
+		return api.Errorf(http.StatusBadRequest, "nothing to change (name members to add, remove or set, or timing)")
 	}
 	after := membersAfter(now.Members, c)
 	voters, leaders := 0, 0
@@ -143,6 +145,23 @@ func judgeChange(now *roster.Council, c *roster.Change, yes bool) error {
 		return api.Errorf(http.StatusConflict, "%s would be left, and the council would tolerate no failure (pass --yes to go on)", names)
 	}
 	return nil
+}
+
+// judgeTiming says what another timing means that an operator may not expect.
+func (a *Agent) judgeTiming(now *roster.Council, change *roster.Timing) (warnings []string) {
+	next := now.Timing.Over(change)
+	if next.Drift != now.Timing.Drift {
+		warnings = append(warnings, "local and eventual groups begin anew under another drift")
+	}
+	file := a.Config()
+	longest := file.ProgramLease()
+	for i := range file.Leases {
+		longest = max(longest, file.Leases[i].Lease)
+	}
+	if next.LongestLease < now.Timing.LongestLease && next.LongestLease < longest {
+		warnings = append(warnings, fmt.Sprintf("leases of up to %v in the file of %s will last %v (lease and leases)", longest, a.Name, next.LongestLease))
+	}
+	return warnings
 }
 
 // membersAfter returns the members that a change leads to.

@@ -45,14 +45,14 @@ func (c *Candidate) awaitLeadership() (leadership, error) {
 // LeaseLength returns the length of the leases that the program gets: in a local group that of its host.
 func (c *Candidate) LeaseLength() time.Duration {
 	if c.Mode == regent.Local {
-		return c.agent.Timing.LocalLease()
+		return c.agent.InForce().LocalLease()
 	}
-	return cmp.Or(c.Lease, c.agent.Timing.Lease)
+	return cmp.Or(c.Lease, c.agent.InForce().Lease)
 }
 
 // longestLease bounds the leases that the program gets: those of an agent whose programs lead many groups are longer.
 func (c *Candidate) longestLease() time.Duration {
-	t := &c.agent.Timing
+	t := c.agent.InForce()
 	return min(t.LongestLease, c.LeaseLength()+time.Duration(c.agent.Config().Limits.Groups)*t.PerGroup)
 }
 
@@ -72,7 +72,7 @@ func (c *Candidate) checkGuard() error {
 	if c.Tree == nil || cmp.Or(c.Mode, regent.Quorum) != regent.Quorum {
 		return nil
 	}
-	t := c.agent.Timing
+	t := c.agent.InForce()
 	t.Guard = c.Tree.Guard + c.Margin
 	if err := t.CheckLease(c.LeaseLength()); err != nil {
 		return api.Errorf(http.StatusConflict, "group %.40q: guard %v does not fit leases of %v (give a shorter --guard, or a longer --lease): %w", c.Group, c.Tree.Guard, c.LeaseLength(), err)
@@ -98,9 +98,10 @@ func (c *Candidate) guard() time.Duration {
 
 // longestGuard returns the longest guard time that a program can have in a group that hosts lead.
 func (a *Agent) longestGuard(c *Candidate, mode regent.Mode) time.Duration {
-	longest := a.Timing.LongestLocalGuard()
+	t := a.InForce()
+	longest := t.LongestLocalGuard()
 	if mode == regent.Eventual {
-		longest = a.Timing.Lease - a.Timing.Renew
+		longest = t.Lease - t.Renew
 	}
 	return max(0, longest-c.Margin)
 }

@@ -32,18 +32,22 @@ func (a *Agent) warnOfShortLeases(file *config.File) {
 	}
 }
 
-// leaseOf returns the length of the leases of programs that campaign in a group and ask for none; zero: the council's.
+// leaseOf returns the length of the leases of programs that campaign in a group and ask for none; zero: the council's. The file may have
+// longer ones than the members have agreed on since it was written: then it is the longest that there may be.
 func (a *Agent) leaseOf(group string) time.Duration {
 	file := a.Config()
 	length := file.LeaseOf(group)
 	if length == 0 && a.noRealtime != nil {
 		length = file.OrdinaryLease()
 	}
+	if longest := a.InForce().LongestLease; longest > 0 {
+		length = min(length, longest)
+	}
 	return length
 }
 
 // TimingOf returns the constants of programs that campaign in a group and ask for no length.
-func (a *Agent) TimingOf(group string) regent.Timing { return a.Timing.ForLease(a.leaseOf(group)) }
+func (a *Agent) TimingOf(group string) regent.Timing { return a.InForce().ForLease(a.leaseOf(group)) }
 
 // ProgramTiming returns the constants of programs that ask for no length, in groups that no rule names.
 func (a *Agent) ProgramTiming() regent.Timing { return a.TimingOf("") }

@@ -226,7 +226,7 @@ func (o *checkReport) print(w io.Writer) {
 	say("the agent asks a program that leads to stop %v before its lease ends", o.Guard)
 	if o.Diskless {
 		say("this member keeps no record (dir is empty): it waits %v after every start before it votes,", o.Longest)
-		say("  also after a stop in good order (set dir, or a shorter timing.longest_lease at all members)")
+		say("  also after a stop in good order (set dir; a council without records does not change while it runs, so a shorter timing.longest_lease takes a stop of all members)")
 	} else {
 		say("a member that was not stopped in good order waits %v before it votes, and one that has lost its record %v", o.Restart, o.Longest)
 	}

@@ -34,7 +34,8 @@ stay are not affected.`,
   regent members --json
   regent members add host4=10.0.0.4 --keys host4.pub
   regent members replace host3 host4=10.0.0.4 --keys host4.pub
-  regent members remove host3`,
+  regent members remove host3
+  regent members timing longest_lease=20s`,
 		Args: cli.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			var list api.MemberList
@@ -63,7 +64,7 @@ stay are not affected.`,
 	}
 	socketFlag(c, &socket)
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
-	c.AddCommand(membersAddCommand(), membersRemoveCommand(), membersReplaceCommand(), membersSetCommand(), membersApplyCommand(), membersCancelCommand())
+	c.AddCommand(membersAddCommand(), membersRemoveCommand(), membersReplaceCommand(), membersSetCommand(), membersTimingCommand(), membersApplyCommand(), membersCancelCommand())
 	return c
 }
 

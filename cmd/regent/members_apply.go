@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -66,6 +67,89 @@ in a file, as 'regent keys rotate' prints them there: then no other key of it co
 	return c
 }
 
+func membersTimingCommand() *cobra.Command {
+	var o changeOptions
+	c := &cobra.Command{
+		Use:   "timing [KEY=VALUE ...]",
+		Short: "Show or change the longest lease and the drift",
+		Long: `Shows the timing that all members agree on, or changes it. The keys are longest_lease, the longest
+lease that any program may ask for, and drift, the bound on how far the rate of any clock
+is off. The files of the hosts need not be changed: once the council has begun, what the
+members have agreed on counts. A longest lease that is shorter than leases in force is
+refused, and the error names these. Raise drift before clocks become worse, and lower it
+after they have become better: until the change is over, clocks must be within both bounds.` + changeStatus,
+		Example: `  regent members timing
+  regent members timing longest_lease=20s
+  regent members timing drift=0.002 --dry-run`,
+		RunE: func(c *cobra.Command, args []string) error {
+			change, err := parseTiming(args)
+			if err != nil {
+				return err
+			}
+			var now api.CouncilInfo
+			if err := newClient(o.socket).get(c.Context(), "/v1/council", &now); err != nil {
+				return err
+			}
+			switch {
+			case len(args) > 0:
+				return o.changeIfAny(c, roster.Change{Timing: timingDifference(&now.Timing, &change)}, &now)
+			case o.asJSON:
+				return cli.WriteJSON(c, now.Timing)
+			}
+			fmt.Fprintln(c.OutOrStdout(), now.Timing)
+			return nil
+		},
+	}
+	o.flags(c)
+	return c
+}
+
+// parseTiming reads KEY=VALUE.
+func parseTiming(args []string) (out roster.Timing, err error) {
+	for _, arg := range args {
+		key, value, ok := strings.Cut(arg, "=")
+		if !ok || value == "" {
+			return out, fmt.Errorf("%q: must be KEY=VALUE, such as longest_lease=20s", arg)
+		}
+		switch key {
+		case "longest_lease":
+			out.LongestLease, err = time.ParseDuration(value)
+			if err != nil || out.LongestLease <= 0 {
+				return out, fmt.Errorf("longest_lease %q: must be a length of time, such as 20s", value)
+			}
+		case "drift":
+			out.Drift, err = strconv.ParseFloat(value, 64)
+			if err != nil || !(out.Drift > 0) {
+				return out, fmt.Errorf("drift %q: must be a number above 0, such as 0.001", value)
+			}
+		default:
+			return out, fmt.Errorf("%q: the keys are longest_lease and drift; the other keys of timing may not change while the council runs, or are each member's own (docs/configuration.md)", key)
+		}
+	}
+	return out, nil
+}
+
+// timingDifference returns what of a wanted timing is not in force; nil if that is nothing.
+func timingDifference(now, wanted *roster.Timing) *roster.Timing {
+	if now.Over(wanted) == *now {
+		return nil
+	}
+	return wanted
+}
+
+// changeIfAny is change, unless there is nothing to change and no change is running.
+func (o *changeOptions) changeIfAny(c *cobra.Command, change roster.Change, now *api.CouncilInfo) error {
+	if len(change.Add)+len(change.Remove)+len(change.Set) > 0 || change.Timing != nil || now.Goal != nil {
+		return o.change(c, change)
+	}
+	if o.asJSON {
+		now.Done = true
+		return cli.WriteJSON(c, now)
+	}
+	fmt.Fprintf(c.OutOrStdout(), "nothing to do: %s\n", councilLine(now))
+	return nil
+}
+
 // setPeer reads KEY=VALUE.
 func setPeer(p *regent.Peer, args []string) error {
 	for _, arg := range args {
@@ -110,7 +194,8 @@ func membersApplyCommand() *cobra.Command {
 		Short: "Make the council what a file lists",
 		Long: `Compares the list of members in the file of an agent with the council, and makes one change of all
 differences. It can be run again: if there is no difference it changes nothing. Members
-that the file does not list are removed only with --prune.` + changeStatus,
+that the file does not list are removed only with --prune. The longest lease and the drift
+are compared where the file names them: timing.longest_lease and timing.drift.` + changeStatus,
 		Example: `  regent members apply -f regent.yaml --dry-run
   regent members apply -f regent.yaml --prune`,
 		Args: cli.NoArgs,
@@ -130,15 +215,8 @@ that the file does not list are removed only with --prune.` + changeStatus,
 				return err
 			}
 			change := difference(now.Members, f.Peers(), prune)
-			if len(change.Add)+len(change.Remove)+len(change.Set) == 0 && now.Goal == nil {
-				if o.asJSON {
-					now.Done = true
-					return cli.WriteJSON(c, now)
-				}
-				fmt.Fprintf(c.OutOrStdout(), "nothing to do: %s\n", councilLine(&now))
-				return nil
-			}
-			return o.change(c, change)
+			change.Timing = timingDifference(&now.Timing, &roster.Timing{LongestLease: f.Timing.LongestLease, Drift: f.Timing.Drift})
+			return o.changeIfAny(c, change, &now)
 		},
 	}
 	o.flags(c)

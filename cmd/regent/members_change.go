@@ -310,6 +310,10 @@ func (o *changeOptions) printPlan(c *cobra.Command, now *api.CouncilInfo, change
 	for _, name := range change.Remove {
 		fmt.Fprintf(w, "  remove  %s\n", name)
 	}
+	if change.Timing != nil {
+		next := now.Timing.Over(change.Timing)
+		fmt.Fprintf(w, "  timing  %v, before %v\n", next, now.Timing)
+	}
 	if f := now.Forecast; f != nil {
 		for _, text := range f.Lines {
 			fmt.Fprintf(w, "  %s\n", text)

@@ -59,10 +59,11 @@ func NewRates(n int, rho protocol.Rho) *Rates {
 // Reset forgets all points and verdicts: the own clock does not go on from where they were taken.
 func (r *Rates) Reset() { clear(r.peers) }
 
-// Adopt goes on for a council of so many members, in n ranks. Those that stay keep their ranks, and what was measured of them.
-func (r *Rates) Adopt(n, members int, stay protocol.Set) {
+// Adopt goes on for a council of so many members, in n ranks, whose clocks are meant to be within rho of real time. Those that stay keep
+// their ranks, and what was measured of them.
+func (r *Rates) Adopt(n, members int, rho protocol.Rho, stay protocol.Set) {
 	before := r.peers
-	r.members = members
+	r.members, r.rho = members, rho
 	r.peers = make([]peerRate, n)
 	for i := range min(n, len(before)) {
 		if stay.Has(protocol.Rank(i)) {

@@ -5,10 +5,10 @@ import "github.com/regentproject/regent/internal/protocol"
 // Adopt goes on under another configuration of the council. Members that stay keep their ranks, and all that is known of them. Any
 // other member with a rank is a stranger that was never heard; ranks that no member has are absent. Numbers go on above all that were used
 // with any member: one that had another rank before must not get a number twice.
-func (e *Endpoint) Adopt(now protocol.Time, self protocol.Rank, members int, c Council, stay, absent protocol.Set) {
+func (e *Endpoint) Adopt(now protocol.Time, self protocol.Rank, members int, c Council, rho protocol.Rho, stay, absent protocol.Set) {
 	top := e.Top()
 	before := e.peers
-	e.config.Self.Rank, e.config.Members, e.config.Council = self, members, c
+	e.config.Self.Rank, e.config.Members, e.config.Council, e.config.Rho = self, members, c, rho
 	e.peers, e.due = make([]peer, members), make([]protocol.Rank, 0, members)
 	for i := range e.peers {
 		r := protocol.Rank(i)

@@ -45,8 +45,11 @@ func (r Rho) Check() error {
 	return nil
 }
 
+// Fraction returns r as a fraction, such as 0.001.
+func (r Rho) Fraction() float64 { return float64(r) / billion }
+
 // String shows ρ as a fraction, such as 0.001.
-func (r Rho) String() string { return fmt.Sprint(float64(r) / billion) }
+func (r Rho) String() string { return fmt.Sprint(r.Fraction()) }
 
 // scale returns d·num/den, rounded up or down, and the longest duration there is where the result does not fit.
 func scale(d time.Duration, num, den uint64, up bool) time.Duration {

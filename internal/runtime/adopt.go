@@ -38,7 +38,7 @@ func (p *NetPort) Adopt(now protocol.Time, a *Adoption) error {
 		p.own(protocol.Rank(r), addrs)
 	}
 	if p.Rates != nil {
-		p.Rates.Adopt(n, n-a.Absent.Len(), a.Stay)
+		p.Rates.Adopt(n, n-a.Absent.Len(), a.Rho, a.Stay)
 	}
 	if f := p.Founder; f != nil {
 		f.Codec.SetKeys(a.Pairs)
@@ -63,10 +63,10 @@ func (n *diagnostics) adopt(names []string, stay protocol.Set) {
 	*n = fresh
 }
 
-// Reform has the loop go on as the member of another rank, or in another council: the machines of groups that are not the council's are
+// Reform has the loop go on as the member of another rank, under another bound on drift, or in another council: then the machines of groups that are not the council's are
 // made anew. What they promised is over for the new ones when they have waited, as after a restart. It is for the loop's own goroutine.
-func (l *Loop) Reform(now protocol.Time, self protocol.Rank, anew bool) {
-	l.Self = self
+func (l *Loop) Reform(now protocol.Time, self protocol.Rank, rho protocol.Rho, anew bool) {
+	l.Self, l.Rho = self, rho
 	if !anew {
 		return
 	}

@@ -11,6 +11,8 @@ import (
 type Change struct {
 	Self    protocol.Rank
 	Council datagram.Council
+	// Rho bounds the drift of clocks.
+	Rho protocol.Rho
 	// Pairs are the keys of the members, by rank. A rank that no member has has none.
 	Pairs *Pairs
 	// Stay are the ranks that have the member that they had, and Absent those that no member has.
@@ -26,7 +28,7 @@ func (e *Endpoint) Adopt(now protocol.Time, c *Change) error {
 		return errors.New("wire: keys of another member")
 	}
 	members := len(c.Pairs.peers)
-	e.Endpoint.Adopt(now, c.Self, members, c.Council, c.Stay, c.Absent)
+	e.Endpoint.Adopt(now, c.Self, members, c.Council, c.Rho, c.Stay, c.Absent)
 	top := e.Top()
 	before := e.peers
 	e.council, e.peers, e.pending, e.derive = c.Council, make([]peer, members), 0, newDeriver(c.Pairs, e.id)

@@ -98,9 +98,11 @@ type councilSetup struct {
 	longer, perGroup time.Duration
 }
 
-// terms are those of the council, in one of its variants.
+// terms are those of the council, in one of its variants: the longest promise and the bound on drift rise and fall. Clocks are within the
+// lowest bound.
 func (s councilSetup) terms(variant int) council.Terms {
-	return council.Terms{Longest: s.longer + nerioLongest + time.Duration(variant)*nerioLonger/2, Rho: protocol.DefaultRho, Settings: fmt.Sprint(variant)}
+	return council.Terms{Longest: s.longer + nerioLongest + time.Duration(variant)*nerioLonger/2, Rho: protocol.DefaultRho * protocol.Rho(1+9*(variant%2)),
+		Settings: fmt.Sprint(variant)}
 }
 
 // change is what an operator asks for: the members in Side vote in the end. Amount draws their roles and the terms: in the

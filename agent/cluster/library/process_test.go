@@ -233,9 +233,9 @@ func TestMemberWithAnotherConfigurationIsNamed(t *testing.T) {
 	w.Must(w.Crash(other))
 	o, err := w.Order(other)
 	w.Must(err)
-	o.Timing.LongestLease *= 2
+	o.Timing.Delay *= 2
 	w.Must(w.StartAs(other, o))
-	awaitProblem(t, w, e.Member, other, "longest lease: 2s here, 4s there")
+	awaitProblem(t, w, e.Member, other, "local lock: ")
 	w.Must(w.Crash(other)) // and that was no harm to the others
 	w.Must(w.Crash(e.Member))
 	w.Begin(e.Member, other)

@@ -197,7 +197,13 @@ func difference(from, to *Config) string {
 			all = append(all, m.Name+" leaves")
 		}
 	}
-	if from.Terms != to.Terms {
+	if x, y := &from.Terms, &to.Terms; x.Longest != y.Longest {
+		all = append(all, fmt.Sprintf("the longest lease is %v", y.Longest))
+	}
+	if x, y := &from.Terms, &to.Terms; x.Rho != y.Rho {
+		all = append(all, fmt.Sprintf("the drift is %v", y.Rho))
+	}
+	if from.Terms.Settings != to.Terms.Settings {
 		all = append(all, "the settings change")
 	}
 	if len(all) == 0 {

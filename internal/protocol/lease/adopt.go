@@ -1,6 +1,10 @@
 package lease
 
-import "github.com/regentproject/regent/internal/protocol"
+import (
+	"time"
+
+	"github.com/regentproject/regent/internal/protocol"
+)
 
 // This file carries promises, assignments and tenures from one configuration of the council to the next. Members keep their ranks,
 // so nothing is renumbered: lists only grow. The user of the core changes the Config first.
@@ -28,6 +32,23 @@ func (g *Grantor) Adopt() {
 	for len(g.wards) < g.cfg.Members {
 		g.wards = append(g.wards, nil)
 	}
+}
+
+// A LongLease is a group whose holder has it in a promise of a length of its own.
+type LongLease struct {
+	Group  protocol.Group
+	Holder protocol.Ident
+	Length time.Duration
+}
+
+// Longer returns the groups that this voter knows to be led with leases that are longer than a length.
+func (g *Grantor) Longer(length time.Duration) (out []LongLease) {
+	for _, e := range g.all {
+		if e.to != nil && e.to.length > length {
+			out = append(out, LongLease{e.group, e.to.to, e.to.length})
+		}
+	}
+	return out
 }
 
 // Assigned returns how many groups are assigned to anybody.

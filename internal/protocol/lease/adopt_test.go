@@ -53,6 +53,31 @@ func TestAdoptionKeepsLeasesAndAssignments(t *testing.T) {
 	c.led(0, "g")
 }
 
+// The longest promise becomes shorter than a lease that is led. The lease goes on, with promises of the longest, each time renewed in time.
+func TestLeaseThatIsLongerThanTheNewLongestGoesOn(t *testing.T) {
+	c := newCouncil(t, mixed(3))
+	c.pump(c.do(0, func(h *half) { h.holder.Try(c.now, "long", 2*time.Second) }))
+	before := c.led(0, "long")
+	for _, h := range c.members {
+		h.cfg.Longest = 300 * ms
+	}
+	c.sent = nil
+	c.pump(c.adopt(protocol.Everyone(3), protocol.Set{}, 0))
+	c.tick(10 * time.Second)
+	if l := c.led(0, "long"); l.Token != before.Token || l.Tenure != before.Tenure || l.End.Sub(c.now) > c.cfg.hold(300*ms) {
+		t.Errorf("lease %+v at %v, before %+v", l, c.now, before)
+	}
+	for _, e := range c.sent {
+		if r, ok := e.msg.(*Request); ok && (r.Delta > 300*ms || len(r.More) != 1 || r.More[0].Delta > 300*ms) {
+			t.Errorf("asked for %+v", r)
+		}
+	}
+	c.mute, c.deaf = protocol.NewSet(0), protocol.NewSet(0)
+	c.tick(c.cfg.Rho.WaitAtLeast(300 * ms))
+	c.pump(c.do(1, func(h *half) { h.holder.Try(c.now, "long", 300*ms) }))
+	c.led(1, "long")
+}
+
 // The floor of a configuration holds for groups that are led, too.
 func TestAdoptionRaisesTerms(t *testing.T) {
 	c := newCouncil(t, plain(3))

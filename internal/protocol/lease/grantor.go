@@ -237,7 +237,7 @@ func (g *Grantor) refuse(now protocol.Time, r *Request, delay time.Duration) (Wh
 }
 
 // asksWell says whether a request asks for at least one promise, for no more than MaxLengths, for each of them once, and
-// for none beyond the longest, neither by its length nor by its delta.
+// for none beyond the longest. A length may be beyond it: it names the promise, and is from before the council has changed.
 func (c *Config) asksWell(r *Request) bool {
 	if r.Delta < 0 || r.Delta > c.Longest || r.Delta == 0 && len(r.More) == 0 {
 		return false
@@ -247,7 +247,7 @@ func (c *Config) asksWell(r *Request) bool {
 		n++
 	}
 	for _, a := range r.More {
-		if a.Length <= last || a.Length > c.Longest || a.Delta <= 0 || a.Delta > c.Longest {
+		if a.Length <= last || a.Delta <= 0 || a.Delta > c.Longest {
 			return false
 		}
 		last = a.Length

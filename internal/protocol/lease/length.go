@@ -96,8 +96,11 @@ func (h *Holder) tryFor(l *length) time.Duration {
 	return min(h.delta(l), while+time.Duration(len(h.tenures))*h.cfg.PerGroup)
 }
 
-// every returns how many rounds lie between two renewals of a length.
-func (h *Holder) every(l *length) time.Duration { return rounds(l.nominal, h.cfg.Lease) }
+// every returns how many rounds lie between two renewals of a length. One that is longer than the longest promise by now, because the
+// council has changed, is renewed like the longest.
+func (h *Holder) every(l *length) time.Duration {
+	return rounds(min(l.nominal, h.cfg.Longest), h.cfg.Lease)
+}
 
 // brisk says that every round has something to say.
 func (h *Holder) brisk() bool {

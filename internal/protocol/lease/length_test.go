@@ -222,13 +222,12 @@ func TestVoterRefusesLengthsThatAreTooManyTooLongOrNamedTwice(t *testing.T) {
 		nine = append(nine, Ask{(i + 1) * long / 10, long})
 	}
 	for name, r := range map[string]Request{
-		"nine":           {More: nine},
-		"too long":       {More: []Ask{{long, c.cfg.Longest + 1}}},
-		"named too long": {More: []Ask{{c.cfg.Longest + 1, long}}},
-		"named for ever": {More: []Ask{{math.MaxInt64, long}}},
-		"nothing":        {More: []Ask{{long, 0}}},
-		"twice":          {More: []Ask{{long, long}, {long, long}}},
-		"unnamed":        {More: []Ask{{0, long}}},
+		"nine":     {More: nine},
+		"too long": {More: []Ask{{long, c.cfg.Longest + 1}}},
+		"for ever": {More: []Ask{{long, math.MaxInt64}}},
+		"nothing":  {More: []Ask{{long, 0}}},
+		"twice":    {More: []Ask{{long, long}, {long, long}}},
+		"unnamed":  {More: []Ask{{0, long}}},
 	} {
 		r.Seq = 1
 		if n, is := c.request(1, 0, r).(*Nack); !is || n.Why != WhyConfig {

@@ -33,9 +33,6 @@ type Config struct {
 	// Leases returns the configuration of the member's leases. Machine sets what follows from the configuration of the council; Listing
 	// only if it is zero.
 	Leases func(c *council.Config) nerio.Config
-	// Terms, if it is set, are those of the member's own settings. They take the place of those in its record: members compare their
-	// settings by the digest in their packets.
-	Terms *council.Terms
 }
 
 // Machine is one member.
@@ -116,11 +113,6 @@ func (m *Machine) take(encoded []byte, r *record.Record) error {
 	if err != nil {
 		return err
 	}
-	if t := m.cfg.Terms; t != nil && p.Conf.Terms != *t {
-		own := *p.Conf
-		own.Terms = *t
-		p.Conf, p.Bound = &own, max(p.Bound, t.Wait())
-	}
 	m.part, m.record = p, encoded
 	return nil
 }
@@ -143,18 +135,12 @@ func (m *Machine) under(c *council.Config, seat protocol.Rank) nerio.Config {
 	n.Epoch, n.Council = c.Number, c.Council
 	n.Bootstrap = n.Bootstrap && c.Number == 0
 	if n.Listing == [32]byte{} {
-		n.Listing, n.Digest = listing(c), 0
+		n.Listing, n.Digest = c.Digest(), 0
 	}
 	n.Longest, n.Rho, n.Guarded = c.Terms.Longest, c.Terms.Rho, true
+	n.Lease = min(n.Lease, n.Longest) // it is the member's own setting, and may be from before the longest was changed
 	m.shape = &stack.Shape{Self: seat, Members: seats, Present: c.Present(), Voters: c.Voters(), Leaders: c.Leaders()}
 	return n
-}
-
-// listing is what the record of the leases keeps of a configuration: all but the terms, in place of which a member may put its own.
-func listing(c *council.Config) [32]byte {
-	listed := *c
-	listed.Terms = council.Terms{}
-	return listed.Digest()
 }
 
 // Shape returns who is in the council that is in force; nil while the member has no seat.
@@ -376,6 +362,14 @@ func (m *Machine) Offer() *council.Config {
 		return nil
 	}
 	return m.council.Conf()
+}
+
+// Longer is that of the leases.
+func (m *Machine) Longer(length time.Duration) []lease.LongLease {
+	if m.leases == nil {
+		return nil
+	}
+	return m.leases.Longer(length)
 }
 
 // LongestLock is that of the leases, and TermsLeft is.

@@ -211,20 +211,34 @@ func TestRemovedMemberBeginsNoAttempt(t *testing.T) {
 	}
 }
 
-// A member whose own settings have other terms than its record starts all the same: members compare settings by the digest in packets.
-// Nothing that it has promised is forgotten.
-func TestMemberStartsWithOtherTermsThanItsRecord(t *testing.T) {
+// What the members have agreed on counts, and not what a member would begin a council with.
+func TestMemberGoesByTheTermsInItsRecord(t *testing.T) {
 	_, _, rec := alone(t)
 	for _, longest := range []time.Duration{300 * ms, 220 * ms} {
-		c := config("a", first("a"), false)
-		c.Terms = &council.Terms{Longest: longest, Rho: protocol.DefaultRho}
-		m, err := New(c, rec, 2)
+		other := first("a")
+		other.Terms = council.Terms{Longest: longest, Rho: 2 * protocol.DefaultRho}
+		m, err := New(config("a", other, false), rec, 2)
 		if err != nil {
 			t.Fatal(err)
 		}
-		before := council.Terms{Longest: 250 * ms, Rho: protocol.DefaultRho}
-		if m.part.Conf.Terms != *c.Terms || m.part.Bound != max(before.Wait(), c.Terms.Wait()) {
+		if want := first("a").Terms; m.part.Conf.Terms != want || m.part.Bound != want.Wait() {
 			t.Errorf("longest promise %v: terms %+v, bound %v", longest, m.part.Conf.Terms, m.part.Bound)
 		}
+		if n := m.under(m.part.Conf, 0); n.Longest != 250*ms || n.Rho != protocol.DefaultRho {
+			t.Errorf("leases up to %v, drift %v", n.Longest, n.Rho)
+		}
+	}
+}
+
+// A member whose own leases are longer than what the members have agreed on takes shorter ones.
+func TestLeasesAreNoLongerThanTheLongest(t *testing.T) {
+	m, err := New(config("a", first("a"), true), nil, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	short := first("a")
+	short.Terms.Longest = 150 * ms
+	if n := m.under(short, 0); n.Lease != 150*ms || n.Check() != nil {
+		t.Errorf("leases of %v: %v", n.Lease, n.Check())
 	}
 }

@@ -1,7 +1,10 @@
 package nerio
 
 import (
+	"time"
+
 	"github.com/regentproject/regent/internal/protocol"
+	"github.com/regentproject/regent/internal/protocol/lease"
 )
 
 // This file is what a change of the council means to a member's votes and leases. Package council decides on it; docs/members.md has
@@ -40,7 +43,7 @@ func (m *Machine) Adopt(now protocol.Time, c Config, floor uint64, out *protocol
 		}
 	}
 	r := &m.disk.record
-	r.Longest = max(r.Longest, c.Longest)
+	r.Longest, r.Lock = max(r.Longest, c.Longest), max(r.Lock, c.Lock)
 	if st.phase >= writing {
 		r.Epoch, r.Digest, m.disk.dirty = c.Epoch, c.Listing, true
 	}
@@ -135,6 +138,9 @@ func (m *Machine) Trusted() bool { return m.start.recorded }
 func (m *Machine) Leads() (leads, assigned uint32) {
 	return uint32(m.holder.Leads()), uint32(m.grantor.Assigned())
 }
+
+// Longer returns the groups that this voter knows to be led with leases that are longer than a length.
+func (m *Machine) Longer(length time.Duration) []lease.LongLease { return m.grantor.Longer(length) }
 
 // leaving says whether this member is to lose its vote, or has lost it, while another may lead.
 func (m *Machine) leaving() bool {

@@ -159,7 +159,7 @@ func (m *Machine) lose(now protocol.Time, why string) {
 		st.waited = now.Add(m.lcfg.LongestPromise(m.cfg.Longest))
 	}
 	if m.grantor.Outstanding() || m.holder.Active() {
-		st.waited = max(st.waited, now.Add(m.lcfg.LongestPromise(m.cfg.Longest)))
+		st.waited = max(st.waited, now.Add(m.lcfg.LongestPromise(max(m.cfg.Longest, m.disk.record.Longest)))) // the longest may have fallen
 	}
 	st.due = st.waited
 	m.wait(protocol.Never, why)

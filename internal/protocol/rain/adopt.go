@@ -84,6 +84,7 @@ func (m *Machine) adopt(now protocol.Time, c *council.Config, seat protocol.Rank
 	t, first := &m.term, m.term.conf == nil
 	before := t.present
 	t.conf, t.number, t.present, t.before = c, c.Number, c.Present(), c.Before
+	m.cfg.Rho = c.Terms.Rho
 	if first {
 		m.cfg.Self = seat
 		for _, g := range m.groups {
