@@ -27,8 +27,8 @@ const (
 //
 // It lets in all packets that bear the mark of one of the next numbers of a start that this member has heard, under any keys that both may have. Others of these starts have a chance: they are forged or
 // recorded, or come from a peer of which many packets in a row were lost. So do those of other starts, a smaller one, for each costs a derivation: a member that restarts is
-// heard soon. Founding packets have the same. Packets that a gate drops would be dropped by Open too, unless chance decides. Open also says why, which matters as long as
-// they are few.
+// heard soon. Founding packets have the same. Packets that a gate drops would be dropped by Open too, unless chance decides, or they are introductions in a version
+// that is not read, of which nothing counts. Open also says why, which matters as long as they are few.
 //
 // The gate takes no more than room. In a council that is too large for that it knows fewer marks, then only the starts and no marks, and then neither: then it lets
 // in all packets that look right.
