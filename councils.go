@@ -26,8 +26,10 @@ func (c *Config) fixed(all *council) string {
 	switch {
 	case c.Dir == "":
 		return "this member has no directory, and could not keep what is agreed on"
-	case roles.Votes != nil || c.QuorumVotes != 0:
+	case roles.Votes != nil:
 		return "its members have different votes: a quorum of the votes before a change and one of those after it need not have a member in common"
+	case c.QuorumVotes != 0:
+		return "it has a number of votes of its own for a quorum: a quorum before a change and one after it need not have a member in common"
 	case c.Balance:
 		return "it is balanced by the weights in its list of members"
 	case len(c.first(all, protocol.CouncilID{}).Append(nil)) > agreed.MaxConfig/2:

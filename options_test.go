@@ -211,6 +211,26 @@ func TestMembersWithDifferentOptionsNameThem(t *testing.T) {
 	})
 }
 
+// A council with options that do not allow changes names the option.
+func TestCouncilsThatCannotChangeNameTheReason(t *testing.T) {
+	for want, change := range map[string]func(*Config){
+		"different votes":            func(c *Config) { c.Council[0].Votes = 2 },
+		"number of votes of its own": func(c *Config) { c.QuorumVotes = 3 },
+		"balanced":                   func(c *Config) { c.Balance = true },
+		"no directory":               func(c *Config) { c.Dir = "" },
+	} {
+		c := Config{Name: "a", Council: peers("a", "b", "c"), Dir: "d"}
+		change(&c)
+		all, err := c.council()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := c.fixed(all); !strings.Contains(got, want) {
+			t.Errorf("%q does not name %s", got, want)
+		}
+	}
+}
+
 func TestVotesArePartOfWhatARecordIsFor(t *testing.T) {
 	of := func(votes, need int) [32]byte {
 		c := Config{Name: "a", Council: peers("a", "b", "c"), QuorumVotes: need}
