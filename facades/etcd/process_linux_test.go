@@ -195,9 +195,24 @@ func (w *town) lagged(who string) bool {
 	return false
 }
 
-// The agent of a leader is killed: another is elected with a larger Rev(), and the first client did not believe by then.
+// The agent of a leader is killed, or stands still: another is elected with a larger Rev(), and the first client did not believe by then.
 func TestTheAgentOfALeaderIsKilled(t *testing.T) {
 	w := newTown(t)
+	w.judge(t, func() { must(t, w.Crash("a")) }, func() {
+		_, err := w.StartAgent("a")
+		must(t, err)
+		must(t, w.AwaitAgents("a"))
+	})
+}
+
+func TestTheAgentOfALeaderIsPaused(t *testing.T) {
+	w := newTown(t)
+	w.judge(t, func() { must(t, w.Pause("a")) }, func() { must(t, w.Resume("a")) })
+}
+
+// judge applies a fault to the agent of a leader until two rounds could be judged.
+func (w *town) judge(t *testing.T, fault, undo func()) {
+	t.Helper()
 	judged := 0
 	for round := 0; judged < 2; round++ {
 		if round == 8 {
@@ -211,8 +226,9 @@ func TestTheAgentOfALeaderIsKilled(t *testing.T) {
 		if len(w.of(second, leads)) > 0 {
 			t.Fatal("two lead")
 		}
-		must(t, w.Crash("a"))
+		fault()
 		two := w.await(second, leads)
+		undo()
 		last := w.await(first, over)
 		if two.rev <= one.rev {
 			t.Errorf("Rev() is %d after %d", two.rev, one.rev)
@@ -229,9 +245,6 @@ func TestTheAgentOfALeaderIsKilled(t *testing.T) {
 		}
 		must(t, w.Crash(first))
 		must(t, w.Crash(second))
-		_, err := w.StartAgent("a")
-		must(t, err)
-		must(t, w.AwaitAgents("a"))
 	}
 }
 
