@@ -191,11 +191,11 @@ func (s *etcdSession) joined(c *campaign, cancelled error) error {
 	return status.FromContextError(cancelled).Err()
 }
 
-// led returns the leadership of the session with a token; nil: there is none.
+// led returns the leadership of the session with a token; nil: there is none. A session that is ending has it until its client says that it has stopped.
 func (s *etcdSession) led(group string, token uint64) *campaign {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if c := s.campaigns[group]; c != nil && c.answered && c.token() == token && !s.ending {
+	if c := s.campaigns[group]; c != nil && c.answered && c.token() == token {
 		return c
 	}
 	return nil

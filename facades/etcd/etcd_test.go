@@ -234,6 +234,19 @@ func TestAnOrderEndsTheSession(t *testing.T) {
 	if free := time.Since(begin); free < belief.Slack || told > free {
 		t.Errorf("told after %v, free after %v: a client that did not hear may believe for the rest of its TTL and %v", told, free, belief.Slack)
 	}
+
+	// A client that says that it has stopped is not waited for.
+	s = newSession(t, dial(t, address, nil))
+	e := concurrency.NewElection(s, "g")
+	must(t, e.Campaign(ctx, ""))
+	go func() { given <- agent.OrderTo(ctx, "g", agent.SwitchOrder("")) }()
+	<-s.Done()
+	begin = time.Now()
+	must(t, e.Resign(ctx))
+	must(t, <-given)
+	if free := time.Since(begin); free >= belief.Shortest {
+		t.Errorf("free %v after the client resigned", free)
+	}
 }
 
 func TestWhatIsNotServed(t *testing.T) {
