@@ -59,7 +59,11 @@ func (m *Member) describe(now protocol.Time) roster.Council {
 		if int(x.Seat) < len(all.peers) && !all.absent.Has(x.Seat) {
 			p = all.peers[x.Seat]
 		}
-		out.Members = append(out.Members, roster.Member{Peer: p, Rank: int(x.Seat), New: x.Guest, Leaving: conf.Goes(x), Joined: x.Since})
+		shown := roster.Member{Peer: p, Rank: int(x.Seat), New: x.Guest, Leaving: conf.Goes(x), Joined: x.Since}
+		if conf.Number > 0 && !slices.Equal(p.Addrs, x.Addrs) {
+			shown.AgreedAddrs = slices.Clone(x.Addrs)
+		}
+		out.Members = append(out.Members, shown)
 	}
 	if g := conf.Goal; g != nil {
 		out.By, out.Asked = g.By, time.Unix(0, g.Asked)

@@ -82,6 +82,8 @@ type Timing struct {
 // A Member is a member as the present configuration has it.
 type Member struct {
 	Peer
+	// AgreedAddrs are the addresses that the members have agreed on, if the member that was asked knows others from its file as well.
+	AgreedAddrs []string `json:"agreed_addrs,omitempty"`
 	// Rank is the member's own as long as it is one.
 	Rank int `json:"rank"`
 	// New says that it came with the running change, and Leaving that it will be no member, or have no vote, when that is over.

@@ -37,6 +37,9 @@ func (o *CouncilOrder) String() string {
 	say("add", namesOf(o.Add))
 	say("remove", o.Remove)
 	say("set", namesOf(o.Set))
+	if o.Timing != nil {
+		all = append(all, "timing "+o.Timing.String())
+	}
 	return strings.Join(all, ", ")
 }
 

@@ -17,11 +17,11 @@ import (
 func configCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "config",
-		Short: "Look at configuration files",
+		Short: "Look at configuration files, and rewrite what members have agreed on",
 		Args:  cli.NoArgs,
 		RunE:  func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
-	c.AddCommand(configCheckCommand())
+	c.AddCommand(configCheckCommand(), configSyncCommand())
 	return c
 }
 

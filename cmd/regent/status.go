@@ -242,7 +242,7 @@ func (s *statusReport) showCouncil(out io.Writer, p palette) {
 		}
 	}
 	if c.FileDiffers != "" {
-		fmt.Fprintf(out, "%s (the list is for the first start)\n", c.FileDiffers)
+		fmt.Fprintf(out, "%s (the file is for the first start: 'regent config sync' rewrites it)\n", c.FileDiffers)
 	}
 }
 
