@@ -220,7 +220,12 @@ func (h *hosted) CanTransfer(ctx context.Context, to string) error {
 	return err
 }
 
-func (h *hosted) Edict(context.Context) (stamp.Edict, error) { return h.Lease.Edict() }
+func (h *hosted) Edict(context.Context) (stamp.Edict, error) {
+	if o := h.member.outside; o != nil && o.engine.Limits().NoFence {
+		return stamp.Edict{}, h.member.councilOnly("a stamp for a fence")
+	}
+	return h.Lease.Edict()
+}
 
 func (h *hosted) Support(context.Context) ([]string, error) {
 	if !h.Valid() {

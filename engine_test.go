@@ -3,6 +3,7 @@ package regent_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -146,6 +147,31 @@ func TestOnAnEngineWhatItCannotDoIsRefused(t *testing.T) {
 		_, err = regent.On(t.Context(), register.New(new(enginetest.Memory)), regent.Config{Name: "a", Council: []regent.Peer{{Name: "a"}}})
 		if !errors.Is(err, engine.ErrUnsupported) {
 			t.Errorf("a council with an engine: %v", err)
+		}
+	})
+}
+
+// An unfenced store has tokens that cannot be compared.
+type unfenced struct{ *enginetest.Memory }
+
+func (unfenced) Limits() engine.Limits { return engine.Limits{NoFence: true} }
+
+func TestOnAnEngineWithoutTokensNothingIsStamped(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m, err := regent.On(world.Into(t.Context(), world.World{Clock: clock.Package()}), register.New(unfenced{new(enginetest.Memory)}), regent.Config{Name: "a"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = m.Leave(context.WithoutCancel(t.Context())) }()
+		l, err := groupOf(t, m).Campaign(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if e, err := l.Edict(t.Context()); !errors.Is(err, engine.ErrUnsupported) {
+			t.Errorf("stamp %v (%v)", e, err)
+		}
+		if e := m.Status().Engine; e.Fences || !slices.Contains(e.Missing, "tokens for fences") || !l.Valid() {
+			t.Errorf("status %+v, valid %v", e, l.Valid())
 		}
 	})
 }

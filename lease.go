@@ -24,7 +24,7 @@ type Edict = fence.Stamp
 type Lease struct{ leadership }
 
 // Token is a number that all orders of this leadership share and that grows with every leadership of the group. A store
-// that refuses a lower one than it has seen cannot be written to by two leaders in turn.
+// that refuses a lower one than it has seen cannot be written to by two leaders in turn. (An engine whose status lacks Fences does not promise that it grows.)
 func (l *Lease) Token() uint64 { return l.handle.Token() }
 
 // Announce changes the value that this leadership bears ([Group.Announcing]); empty takes it back. It does not wait until other members have
@@ -38,7 +38,8 @@ func (l *Lease) Announce(ctx context.Context, value string) error {
 
 // Edict stamps an order that is made now. It fails with [ErrNotLeader] once the lease is over. Stamps are ordered as the
 // orders were made, across all leaders of the group. At a [Member] it does not wait, and ctx does not matter. At a [Client] it asks the agent: it
-// fails with the cause of ctx if that ends first, and with ErrNotLeader if the lease does or if the agent is gone.
+// fails with the cause of ctx if that ends first, and with ErrNotLeader if the lease does or if the agent is gone. On an engine whose tokens cannot be
+// compared it fails with an error that wraps [engine.ErrUnsupported]; such an engine names "tokens for fences" in its status as missing.
 func (l *Lease) Edict(ctx context.Context) (Edict, error) {
 	e, err := l.handle.Edict(ctx)
 	if err != nil {

@@ -14,6 +14,7 @@ import (
 	"github.com/regentproject/regent/agent/access"
 	"github.com/regentproject/regent/agent/api"
 	"github.com/regentproject/regent/agent/core"
+	"github.com/regentproject/regent/engine"
 	"github.com/regentproject/regent/internal/session"
 )
 
@@ -193,7 +194,7 @@ func WriteError(w http.ResponseWriter, err error) {
 		status = http.StatusRequestEntityTooLarge
 	case errors.Is(err, core.ErrJoining), errors.Is(err, core.ErrStopping), errors.Is(err, regent.ErrClosed), errors.Is(err, regent.ErrNoLeader):
 		status = http.StatusServiceUnavailable
-	case errors.Is(err, regent.ErrNotLeader):
+	case errors.Is(err, regent.ErrNotLeader), errors.Is(err, engine.ErrUnsupported):
 		status = http.StatusConflict
 	}
 	switch {
