@@ -95,9 +95,9 @@ test-long: test lint release-check mutants-quick hosts torture test-kube ## make
 	$(GO) test -race -timeout 60m -p 2 $(PACKAGES)
 	$(MAKE) mutants
 
-test-engines: ## engines on real servers, which it installs on Debian, and on a stand-in for an API server, and elections for clients of etcd: processes that are paused, links and servers that fail (some minutes)
+test-engines: ## engines on real servers, which it installs on Debian, on a stand-in for an API server, and the council, and elections for clients of etcd: processes that are paused, links and servers that fail (some minutes)
 	./internal/tools/deps.sh engines
-	$(GO) test -tags engines -count 1 -timeout 25m -p 1 -v $$($(GO) list github.com/regentproject/regent/engines/... github.com/regentproject/regent/facades/...)
+	$(GO) test -tags engines -count 1 -timeout 25m -p 1 -v $$($(GO) list github.com/regentproject/regent/engines/... github.com/regentproject/regent/facades/...) ./agent/cluster/asengine
 
 # How many seeds of simulated hosts to play.
 SEEDS ?= 100000

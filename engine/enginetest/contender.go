@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/regentproject/regent/engine"
+	"github.com/regentproject/regent/internal/clock"
 )
 
 // The variables of the environment that make a process a contender.
@@ -40,6 +41,24 @@ func Main(m *testing.M, open Opener) {
 	}
 }
 
+// hostClock returns the clock that all processes of the host share. [engine.SystemClock] would not do: what two processes read there has nothing to do with one another, and
+// journals compare instants.
+func hostClock() (engine.Clock, error) {
+	_, err := clock.HostLow()
+	var mu sync.Mutex
+	var last time.Duration
+	return engine.ClockOf(func() time.Duration {
+		mu.Lock()
+		defer mu.Unlock()
+		now, err := clock.HostLow()
+		if err != nil {
+			panic(fmt.Sprintf("enginetest: the clock of the host cannot be read any more: %v", err))
+		}
+		last = max(last, time.Duration(now))
+		return last
+	}), err
+}
+
 // A contender takes orders, one in each line, and writes its journal.
 type contender struct {
 	session engine.Session
@@ -52,7 +71,7 @@ type contender struct {
 }
 
 func contend(ctx context.Context, open Opener, in io.Reader, out io.Writer) error {
-	clock, err := engine.SystemClock()
+	clock, err := hostClock()
 	if err != nil {
 		return err
 	}

@@ -1,6 +1,6 @@
 // Package enginetest is the test that every engine must pass.
 //
-// [Run] starts contenders as processes, behind a proxy that delays, cuts and loses what passes, pauses them, kills and restarts the server, and deletes entries. Their
+// [Run] starts contenders as processes, behind a proxy that delays, cuts and loses what passes, pauses them, kills and restarts the server, deletes entries, and moves the server's time of day. Their
 // journals bear instants of the host's lease clock. No process may lead before the deadline that the holder before it had announced to itself, and tokens must grow.
 //
 // A test binary calls [Main] from TestMain, so that it can be the contenders as well:

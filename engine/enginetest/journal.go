@@ -68,8 +68,8 @@ func (j *journal) take(contender, line string) {
 			r.until = max(r.until, number(4))
 		case f[0] == "released":
 			r.released, r.until = true, number(1)
-		case f[0] == "lost":
-			r.over = true
+		case f[0] == "lost": // it acts no more, although its lease may not have ended
+			r.over, r.until = true, min(r.until, number(1))
 		}
 	}
 }

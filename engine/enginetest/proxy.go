@@ -7,6 +7,17 @@ import (
 	"time"
 )
 
+// A Link is the way of one contender to the system that elects, which the test disturbs.
+type Link interface {
+	// Address is what the contender opens the engine with.
+	Address() string
+	// Set sets how long answers take, whether they are lost, and whether nothing passes in either direction.
+	Set(delay time.Duration, mute, refuse bool)
+	// Cut cuts the connections that there are.
+	Cut()
+	Close()
+}
+
 // A proxy stands between contenders and the server, and disturbs what passes.
 type proxy struct {
 	listener net.Listener
@@ -30,20 +41,20 @@ func newProxy(server string) (*proxy, error) {
 	return p, nil
 }
 
-func (p *proxy) address() string { return p.listener.Addr().String() }
+func (p *proxy) Address() string { return p.listener.Addr().String() }
 
-// set changes what is disturbed.
-func (p *proxy) set(delay time.Duration, mute, refuse bool) {
+// Set changes what is disturbed.
+func (p *proxy) Set(delay time.Duration, mute, refuse bool) {
 	p.mu.Lock()
 	p.delay, p.mute, p.refuse = delay, mute, refuse
 	p.mu.Unlock()
 	if refuse {
-		p.cut()
+		p.Cut()
 	}
 }
 
-// cut cuts all connections that there are.
-func (p *proxy) cut() {
+// Cut cuts all connections that there are.
+func (p *proxy) Cut() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for c := range p.conns {
@@ -51,9 +62,9 @@ func (p *proxy) cut() {
 	}
 }
 
-func (p *proxy) close() {
+func (p *proxy) Close() {
 	_ = p.listener.Close()
-	p.cut()
+	p.Cut()
 }
 
 func (p *proxy) serve() {

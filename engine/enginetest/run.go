@@ -17,21 +17,27 @@ import (
 type Subject struct {
 	// Address is where the server is, host:port, or several with commas in between. Contenders get those of proxies in front of them.
 	Address string
+	// Link makes the way of a contender to the system, in place of proxies in front of Address; nil: there are proxies.
+	Link func(t *testing.T, contender string) Link
 	// Lease is that of the contenders. It must be longer than the pauses of a busy host.
 	Lease time.Duration
+	// Slow is how long answers take when they are slow: so long that a holder cannot keep its leases. Zero: half of Lease.
+	Slow time.Duration
 	// Groups is how many groups there are, and Rounds how often a holder of about half of them is paused; zero: 50 and 4.
 	Groups, Rounds int
 	// Crash kills the server without a warning, and starts it again on the same data; nil: it is not tested.
 	Crash func(t *testing.T)
 	// Delete deletes the entry of a group; nil: it is not tested.
 	Delete func(t *testing.T, group string)
+	// Time sets how far the time of day of the server is ahead of the host's; nil: it is not tested.
+	Time func(t *testing.T, ahead time.Duration)
 }
 
 // A trial is a run of the test.
 type trial struct {
 	*testing.T
 	subject Subject
-	proxies map[string][]*proxy // by contender, one for each address
+	links   map[string][]Link // by contender, one for each address
 	journal *journal
 	procs   map[string]*process
 	groups  []string
@@ -50,6 +56,9 @@ func Run(t *testing.T, s Subject) {
 	if s.Groups == 0 {
 		s.Groups, s.Rounds = 50, 4
 	}
+	if s.Slow == 0 {
+		s.Slow = s.Lease / 2
+	}
 	t.Run("pauses", func(t *testing.T) {
 		r := begin(t, s, "g", s.Groups)
 		r.part("first", r.first)
@@ -67,6 +76,9 @@ func Run(t *testing.T, s Subject) {
 		if s.Delete != nil {
 			r.part("deleted", r.deleted)
 		}
+		if s.Time != nil {
+			r.part("time of day", r.shifted)
+		}
 		if s.Crash != nil {
 			r.part("crash of the server", r.crashed)
 		}
@@ -77,7 +89,7 @@ func Run(t *testing.T, s Subject) {
 // begin starts two contenders for groups whose names begin alike.
 func begin(t *testing.T, s Subject, prefix string, groups int) *trial {
 	t.Helper()
-	r := &trial{T: t, subject: s, proxies: make(map[string][]*proxy), journal: newJournal(), procs: make(map[string]*process)}
+	r := &trial{T: t, subject: s, links: make(map[string][]Link), journal: newJournal(), procs: make(map[string]*process)}
 	for i := range groups {
 		r.groups = append(r.groups, prefix+strconv.Itoa(i))
 	}
@@ -114,14 +126,10 @@ func (r *trial) start(name string) {
 		r.Fatal(err)
 	}
 	var addresses []string
-	for server := range strings.SplitSeq(r.subject.Address, ",") {
-		p, err := newProxy(server)
-		if err != nil {
-			r.Fatal(err)
-		}
-		r.Cleanup(p.close)
-		r.proxies[name] = append(r.proxies[name], p)
-		addresses = append(addresses, p.address())
+	for _, l := range r.connect(name) {
+		r.Cleanup(l.Close)
+		r.links[name] = append(r.links[name], l)
+		addresses = append(addresses, l.Address())
 	}
 	cmd := exec.Command(self)
 	cmd.Env = append(os.Environ(), contenderName+"="+name, contenderWhere+"="+strings.Join(addresses, ","), fmt.Sprintf("%s=%d", contenderLease, r.subject.Lease.Milliseconds()))
@@ -159,6 +167,22 @@ func (r *trial) start(name string) {
 	for _, g := range r.groups {
 		r.order(name, "campaign", g)
 	}
+}
+
+// connect makes the ways of a contender to the system.
+func (r *trial) connect(name string) (links []Link) {
+	r.Helper()
+	if r.subject.Link != nil {
+		return []Link{r.subject.Link(r.T, name)}
+	}
+	for server := range strings.SplitSeq(r.subject.Address, ",") {
+		p, err := newProxy(server)
+		if err != nil {
+			r.Fatal(err)
+		}
+		links = append(links, p)
+	}
+	return links
 }
 
 // stop lets a contender end in good order, and reads the rest of its journal.
@@ -307,11 +331,11 @@ func (r *trial) cancelled() {
 	}
 }
 
-// slow delays the answers to one contender by half a lease. It cannot keep its leases then, and must not believe that it does: the other leads as soon as
+// slow delays the answers to one contender. It cannot keep its leases then, and must not believe that it does: the other leads as soon as
 // they have ended.
 func (r *trial) slow() {
 	for _, name := range []string{"a", "b"} {
-		r.delay(name, r.subject.Lease/2)
+		r.delay(name, r.subject.Slow)
 		r.pause(4 * r.subject.Lease)
 		r.led("the other leads all groups while answers are slow", func(_, leader string, _ uint64) bool { return leader == other(name) })
 		r.delay(name, 0)
@@ -329,24 +353,24 @@ func (r *trial) settle(contender string) {
 
 // delay sets how long answers to a contender take.
 func (r *trial) delay(name string, d time.Duration) {
-	for _, p := range r.proxies[name] {
-		p.set(d, false, false)
+	for _, l := range r.links[name] {
+		l.Set(d, false, false)
 	}
 }
 
 // disturb sets what is disturbed on all links.
 func (r *trial) disturb(mute, refuse bool) {
 	for _, name := range []string{"a", "b"} {
-		for _, p := range r.proxies[name] {
-			p.set(0, mute, refuse)
+		for _, l := range r.links[name] {
+			l.Set(0, mute, refuse)
 		}
 	}
 }
 
 func (r *trial) cutAll() {
 	for _, name := range []string{"a", "b"} {
-		for _, p := range r.proxies[name] {
-			p.cut()
+		for _, l := range r.links[name] {
+			l.Cut()
 		}
 	}
 }
@@ -380,6 +404,26 @@ func (r *trial) deleted() {
 		r.subject.Delete(r.T, g)
 	}
 	r.led("every group has another leader after its entry was deleted", func(g, _ string, token uint64) bool { return token > before[g] })
+	r.settle("a")
+}
+
+// shifted moves the time of day of the server by an hour, ahead and back, while all groups are led. Leaders do not lose their leases by that. A few may
+// lose them because the host is busy.
+func (r *trial) shifted() {
+	before := r.tokens()
+	for _, ahead := range []time.Duration{time.Hour, -time.Hour, 0} {
+		r.subject.Time(r.T, ahead)
+		r.pause(2 * r.subject.Lease)
+	}
+	changed := 0
+	for g, token := range r.tokens() {
+		if token != before[g] {
+			changed++
+		}
+	}
+	if changed > len(r.groups)/2 {
+		r.Errorf("%d of %d groups have another leader after the time of day of the server was moved", changed, len(r.groups))
+	}
 	r.settle("a")
 }
 

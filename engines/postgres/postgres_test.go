@@ -23,7 +23,7 @@ func open(_ context.Context, address string) (engine.Engine, error) {
 
 func TestPostgresPassesTheTestOfEngines(t *testing.T) {
 	s := serve(t)
-	enginetest.Run(t, enginetest.Subject{Address: s.address, Lease: 4 * time.Second, Crash: s.crash, Delete: func(t *testing.T, group string) {
+	enginetest.Run(t, enginetest.Subject{Address: s.address, Lease: 4 * time.Second, Crash: s.crash, Time: s.setTime, Delete: func(t *testing.T, group string) {
 		s.exec(t, "delete from regent_groups where name = $1", group)
 	}})
 }

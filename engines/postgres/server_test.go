@@ -26,6 +26,8 @@ type server struct {
 	cmd     *exec.Cmd
 	ended   chan struct{}
 	options []string
+	// clock is a file that says how far the time of day of the server is ahead, as libfaketime reads it.
+	clock string
 }
 
 // serve starts a server with the table, and with options of the form name=value.
@@ -44,7 +46,8 @@ func start(t *testing.T, options ...string) *server {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	s := &server{address: freeAddress(t), dir: filepath.Join(dir, "data"), options: options}
+	s := &server{address: freeAddress(t), dir: filepath.Join(dir, "data"), options: options, clock: filepath.Join(dir, "clock")}
+	s.shift(t, 0)
 	if os.Geteuid() == 0 {
 		if out, err := exec.Command("chown", "postgres", dir).CombinedOutput(); err != nil {
 			t.Fatalf("%v: %s", err, out)
@@ -69,17 +72,22 @@ func freeAddress(t *testing.T) string {
 	return l.Addr().String()
 }
 
+// path returns where a program is: those of PostgreSQL have a directory of their own.
+func path(name string) string {
+	if found, err := filepath.Glob("/usr/lib/postgresql/*/bin/" + name); err == nil && len(found) > 0 {
+		return found[len(found)-1]
+	}
+	return name
+}
+
 // program returns a command of PostgreSQL's.
 func (s *server) program(name string, args ...string) *exec.Cmd {
-	path := name
-	if found, err := filepath.Glob("/usr/lib/postgresql/*/bin/" + name); err == nil && len(found) > 0 {
-		path = found[len(found)-1]
-	}
+	name = path(name)
 	if os.Geteuid() == 0 {
-		args = append([]string{"--reuid", "postgres", "--regid", "postgres", "--clear-groups", path}, args...)
-		path = "setpriv"
+		args = append([]string{"--reuid", "postgres", "--regid", "postgres", "--clear-groups", name}, args...)
+		name = "setpriv"
 	}
-	cmd := exec.Command(path, args...)
+	cmd := exec.Command(name, args...)
 	cmd.Dir = filepath.Dir(s.dir)
 	return cmd
 }
@@ -96,7 +104,8 @@ func (s *server) run(t *testing.T) {
 	var log strings.Builder
 	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); {
 		log.Reset()
-		s.cmd = s.program("postgres", args...)
+		// The user of the server loads the library, which keeps a semaphore.
+		s.cmd = s.program("env", append([]string{"LD_PRELOAD=" + faketime(t), "FAKETIME_TIMESTAMP_FILE=" + s.clock, "FAKETIME_NO_CACHE=1", "DONT_FAKE_MONOTONIC=1", path("postgres")}, args...)...)
 		s.cmd.Stderr = &log
 		if err := s.cmd.Start(); err != nil {
 			t.Fatal(err)
@@ -131,6 +140,39 @@ func (s *server) answers(t *testing.T, ended chan struct{}, deadline time.Time) 
 		}
 	}
 	return false
+}
+
+// faketime returns the library that moves the time of day of a process.
+func faketime(t *testing.T) string {
+	t.Helper()
+	found, err := filepath.Glob("/usr/lib/*/faketime/libfaketime.so.1")
+	if err != nil || len(found) == 0 {
+		t.Fatal("libfaketime is missing: run internal/tools/deps.sh engines")
+	}
+	return found[0]
+}
+
+// shift moves the time of day of the server, which takes effect at its next look.
+func (s *server) shift(t *testing.T, ahead time.Duration) {
+	t.Helper()
+	if err := os.WriteFile(s.clock, fmt.Appendf(nil, "%+d\n", int(ahead.Seconds())), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// setTime is shift for a server that runs, and sees that it follows.
+func (s *server) setTime(t *testing.T, ahead time.Duration) {
+	t.Helper()
+	s.shift(t, ahead)
+	db := s.open(t, "regent")
+	defer db.Close()
+	var seconds float64
+	if err := db.QueryRow("select extract(epoch from clock_timestamp())").Scan(&seconds); err != nil {
+		t.Fatal(err)
+	}
+	if is := time.Duration((seconds - float64(time.Now().UnixNano())/1e9) * 1e9); (is - ahead).Abs() > time.Minute {
+		t.Fatalf("the time of day of the server is ahead by %v, want %v", is, ahead)
+	}
 }
 
 // kill kills the server. Its processes end when they notice.

@@ -35,7 +35,7 @@ var column = []layer{
 var beside = []layer{
 	{name: "faults", packages: []string{"internal/transport/fault/...", "internal/transport/memory/...", "internal/transport/relay/...",
 		"internal/transport/loopback/...", "internal/runtime/inmemory/..."}, knows: []string{"runtime", "io"}, modules: []string{"golang.org/x/sys"}},
-	{name: "engines under test", packages: []string{"engine/enginetest"}, knows: []string{"library"}},
+	{name: "engines under test", packages: []string{"engine/enginetest"}, knows: []string{"library", "internal/clock"}},
 	{name: "engines", packages: []string{"engines/..."}, knows: []string{"library", "engines under test"},
 		modules: []string{"github.com/jackc/pgx/v5", "go.etcd.io/etcd/client/v3", "go.uber.org/zap"}},
 	{name: "agent", packages: []string{"agent/..."}, knows: []string{"library", "internal/clock", "internal/owned", "internal/identity", "internal/runtime/parent", "internal/runtime/party", "internal/runtime/thread", "internal/runtime/world",
@@ -44,7 +44,7 @@ var beside = []layer{
 	{name: "measurements", packages: []string{"agent/plan/measure/..."}, knows: []string{"agent", "runtime", "contract"}},
 	{name: "rooms under test", packages: []string{"agent/core/coretest/..."}, knows: []string{"library", "agent", "processes"}},
 	{name: "processes", packages: []string{"agent/cluster/...", "agent/demo/..."},
-		knows:   []string{"library", "runtime", "faults", "agent/web", "fence"},
+		knows:   []string{"library", "runtime", "faults", "engines under test", "agent/web", "fence"},
 		modules: []string{"golang.org/x/sys", "golang.org/x/term"}},
 	{name: "command line", packages: []string{"agent/cli/..."}, knows: []string{"agent/web", "internal/names"},
 		modules: []string{"github.com/spf13/cobra", "golang.org/x/term"}},

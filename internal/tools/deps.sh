@@ -21,6 +21,7 @@ if [ "${1-}" = engines ]; then
 	PATH="$PATH:/usr/sbin:$(echo /usr/lib/postgresql/*/bin | tr ' ' ':')"
 	needed="$needed
 initdb postgresql make test-engines
+faketime faketime make test-engines
 etcd etcd-server make test-engines
 etcdctl etcd-client make test-engines
 "
