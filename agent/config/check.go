@@ -247,7 +247,7 @@ func (f *File) checkLeases(fail failer) {
 	if err != nil {
 		return // checkTiming reports it
 	}
-	if err := t.CheckLease(f.Lease); err != nil {
+	if err := checkLength(&t, f.Lease); err != nil {
 		fail("lease: %w", err)
 	}
 	for i := range f.Leases {
@@ -258,10 +258,19 @@ func (f *File) checkLeases(fail failer) {
 		if l.Lease == 0 {
 			fail("leases: rule %d has no lease: name a length, such as 5s", i+1)
 		}
-		if err := t.CheckLease(l.Lease); err != nil {
+		if err := checkLength(&t, l.Lease); err != nil {
 			fail("leases: rule %d: %w", i+1, err)
 		}
 	}
+}
+
+// checkLength returns what is wrong with leases of a length.
+func checkLength(t *regent.Timing, length time.Duration) error {
+	if length > t.LongestLease {
+		return fmt.Errorf("lease %v: longer than timing.longest_lease of this file, %v (raise that; in a council that runs, 'regent members timing longest_lease=%v' first, and then 'regent config sync')",
+			length, t.LongestLease, length)
+	}
+	return t.CheckLease(length)
 }
 
 func (f *File) checkSocket(fail failer) {

@@ -367,9 +367,9 @@ func TestLeasesOfGroups(t *testing.T) {
 	for text, want := range map[string]string{
 		"leases: [{lease: 500ms}]":            "leases: rule 1 names no groups",
 		"leases: [{groups: [g]}]":             "leases: rule 1 has no lease",
-		"leases: [{groups: [g], lease: 1h}]":  "leases: rule 1: lease 1h0m0s: longer than the longest of the council, 30s",
+		"leases: [{groups: [g], lease: 1h}]":  "leases: rule 1: lease 1h0m0s: longer than timing.longest_lease of this file, 30s",
 		"leases: [{groups: [g], lease: 1ms}]": "leases: rule 1: lease 1ms: too short",
-		"lease: 31s":                          "lease: lease 31s: longer than the longest of the council, 30s",
+		"lease: 31s":                          "lease: lease 31s: longer than timing.longest_lease of this file, 30s",
 	} {
 		if _, err := parse(three + text + "\n"); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", text, err)

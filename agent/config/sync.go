@@ -93,6 +93,9 @@ func sync(path string, data []byte, to *Agreed) ([]byte, error) {
 	if err != nil || !reflect.DeepEqual(sorted(got), sorted(&s.want)) {
 		return nil, errors.Join(fmt.Errorf("%s: cannot be rewritten by a program (write %s by hand: %s)", path, key, strings.Join(flows(members), ", ")), err)
 	}
+	if err := got.Check(); err != nil && old.Check() == nil {
+		return nil, fmt.Errorf("%s: does not fit what the members have agreed on (change this first): %w", path, err)
+	}
 	return out, nil
 }
 

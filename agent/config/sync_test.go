@@ -128,6 +128,20 @@ func TestFilesThatCannotBeRewrittenStay(t *testing.T) {
 	}
 }
 
+// A file that the agent would refuse afterwards is not written.
+func TestFileThatWouldNotFitIsNotRewritten(t *testing.T) {
+	in := "name: a\ncouncil_id: 00112233445566778899aabbccddeeff\nbootstrap: true\ncouncil:\n  - {name: a, address: '127.0.0.1:7400'}\nleases: [{groups: [x], lease: 10s}]\n"
+	if f, err := Parse("f", []byte(in)); err != nil || f.Check() != nil {
+		t.Fatal(err, f.Check())
+	}
+	for longest, what := range map[time.Duration]string{9 * time.Second: "leases: rule 1: lease 10s: longer than timing.longest_lease of this file, 9s", 10 * time.Second: ""} {
+		got, err := sync("f", []byte(in), &Agreed{Members: []Member{{Name: "a", Address: "127.0.0.1:7400"}}, LongestLease: longest, Drift: 0.001})
+		if what == "" && err != nil || what != "" && (err == nil || !strings.Contains(err.Error(), what)) {
+			t.Errorf("%v: %v\n%s", longest, err, got)
+		}
+	}
+}
+
 func TestRewrittenFileKeepsItsMode(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "f")
 	if err := os.WriteFile(path, []byte(inFile), 0o640); err != nil {
