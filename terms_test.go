@@ -146,3 +146,17 @@ func TestLocalGroupsBeginAnewUnderAnotherDrift(t *testing.T) {
 		}
 	})
 }
+
+// A consistent group notices nothing of another timing.
+func TestConsistentGroupGoesOnUnderAnotherTiming(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorkforce(t, []string{"a", "b", "c"})
+		before := w.now("a")
+		w.change("b", roster.Change{Timing: &roster.Timing{LongestLease: 10 * time.Second, Drift: 0.002}})
+		w.agreedOn("shorter", roster.Timing{LongestLease: 10 * time.Second, Drift: 0.002})
+		w.agree("a", "b", "c")
+		if now := w.now("a"); now.Agreement.Number != before.Agreement.Number || now.Token != before.Token {
+			t.Errorf("view %+v, before %+v", now, before)
+		}
+	})
+}

@@ -123,10 +123,29 @@ func parseTiming(args []string) (out roster.Timing, err error) {
 				return out, fmt.Errorf("drift %q: must be a number above 0, such as 0.001", value)
 			}
 		default:
-			return out, fmt.Errorf("%q: the keys are longest_lease and drift; the other keys of timing may not change while the council runs, or are each member's own (docs/configuration.md)", key)
+			return out, unchangeable(strings.TrimPrefix(key, "timing."))
 		}
 	}
 	return out, nil
+}
+
+// compared are settings that members compare by the digest in their packets, and own are constants of each member's file.
+var (
+	compared = []string{"elector", "elector_faults", "elector_patience", "prefer", "calm", "local_majority", "local_turns", "local_tree", "renew", "delay", "evict", "consistent", "balance",
+		"quorum_votes"}
+	own = []string{"lease", "round_trip", "per_group", "guard", "heartbeat", "suspect"}
+)
+
+// unchangeable says why a key does not change by a step, and what to do.
+func unchangeable(key string) error {
+	switch {
+	case slices.Contains(compared, key):
+		return fmt.Errorf("%s: does not change while the council runs: members take it from their files, and a member that differs is not heard "+
+			"(stop all agents, change all files, start all agents)", key)
+	case slices.Contains(own, key):
+		return fmt.Errorf("%s: members do not agree on it: each takes it from its own file (change all files, and start the agents again)", key)
+	}
+	return fmt.Errorf("%q: the keys are longest_lease and drift", key)
 }
 
 // timingDifference returns what of a wanted timing is not in force; nil if that is nothing.

@@ -401,3 +401,14 @@ func TestGoingMemberLeavesInGoodOrder(t *testing.T) {
 		t.Errorf("C-OUT: it is none any more, and is %v", g.phase)
 	}
 }
+
+// The drift that members have agreed on holds for consistent groups, too.
+func TestGroupsGoByTheDriftThatWasAgreedOn(t *testing.T) {
+	s := seat(t, configuration(0, "abc", ""), 'a', true)
+	next := configuration(1, "abc", "abc")
+	next.Terms.Rho *= 5
+	s.move(next)
+	if s.cfg.Rho != next.Terms.Rho {
+		t.Errorf("drift %v, want %v", s.cfg.Rho, next.Terms.Rho)
+	}
+}
