@@ -270,6 +270,8 @@ func (c *Config) council() (*council, error) {
 			return nil, fmt.Errorf("config: member name %q: %w", p.Name, names.Check(p.Name))
 		case seen[p.Name]:
 			return nil, fmt.Errorf("config: member %s is listed twice", p.Name)
+		case p.Weight < 0 || p.Weight > agreed.MaxWeight:
+			return nil, fmt.Errorf("config: member %s: weight %d: must be 0 to %d", p.Name, p.Weight, agreed.MaxWeight)
 		case p.Witness && p.Observer:
 			return nil, fmt.Errorf("config: member %s is a witness and an observer: a witness votes, an observer does not; choose one", p.Name)
 		case len(p.Addrs) == 0:

@@ -119,7 +119,7 @@ var phases = map[agreed.Progress]roster.Phase{agreed.Idle: roster.Idle, agreed.S
 
 // wished returns what a goal says of a member.
 func wished(w *agreed.Wish) Peer {
-	return peer(&agreed.Member{Name: w.Name, Key: w.Key, Addrs: w.Addrs, Priority: w.Priority, Role: w.Role})
+	return peer(&agreed.Member{Name: w.Name, Key: w.Key, Addrs: w.Addrs, Priority: w.Priority, Weight: w.Weight, Role: w.Role})
 }
 
 // Change changes the council while it runs, and returns when that is done and settled, or has removed this member. Leaders notice nothing, but for those at members
@@ -311,7 +311,7 @@ func (m *Member) goal(conf *agreed.Config, c *roster.Change) (*agreed.Goal, erro
 			continue
 		}
 		p := all.peers[x.Seat]
-		w := agreed.Wish{Name: x.Name, Key: cmpKey(p.PublicKeys, x.Key), Addrs: p.Addrs, Priority: x.Priority, Role: x.Role, Seat: protocol.Nobody}
+		w := agreed.Wish{Name: x.Name, Key: cmpKey(p.PublicKeys, x.Key), Addrs: p.Addrs, Priority: x.Priority, Weight: x.Weight, Role: x.Role, Seat: protocol.Nobody}
 		if x.Name == m.config.Name {
 			w.Key = cmpKey(nil, m.config.ownKeyText())
 		}
@@ -336,11 +336,17 @@ func (m *Member) goal(conf *agreed.Config, c *roster.Change) (*agreed.Goal, erro
 		if err != nil {
 			return nil, err
 		}
+		if err := m.config.checkWeight(w, g.Wishes[at].Weight); err != nil {
+			return nil, err
+		}
 		g.Wishes[at] = *w
 	}
 	for i := range c.Add {
 		w, err := wish(&c.Add[i])
 		if err != nil {
+			return nil, err
+		}
+		if err := m.config.checkWeight(w, 0); err != nil {
 			return nil, err
 		}
 		if at := find(w.Name); at >= 0 {
@@ -364,13 +370,13 @@ func cmpKey(keys []string, other string) string {
 
 // wish returns what a goal says of a member, or what is wrong with that.
 func wish(p *Peer) (*agreed.Wish, error) {
-	check := Config{Name: p.Name, Council: []Peer{{Name: p.Name, Addrs: p.Addrs}}}
+	check := Config{Name: p.Name, Council: []Peer{{Name: p.Name, Addrs: p.Addrs, Weight: p.Weight}}}
 	if _, err := check.council(); err != nil {
 		return nil, errors.New(strings.TrimPrefix(err.Error(), "config: "))
 	}
 	switch {
-	case p.Votes > 1 || p.Weight > 1:
-		return nil, fmt.Errorf("member %s: votes and weights are for councils that do not change", p.Name)
+	case p.Votes > 1:
+		return nil, fmt.Errorf("member %s: votes are for councils that do not change", p.Name)
 	case p.Revoked:
 		return nil, fmt.Errorf("member %s is revoked: remove it instead", p.Name)
 	case p.Witness && p.Observer:
@@ -379,7 +385,15 @@ func wish(p *Peer) (*agreed.Wish, error) {
 	if _, err := identityOf(p); err != nil {
 		return nil, errors.New(strings.TrimPrefix(err.Error(), "config: "))
 	}
-	return &agreed.Wish{Name: p.Name, Key: keyText(p.PublicKeys), Addrs: p.Addrs, Priority: p.Priority, Role: agreedRole(p), Seat: protocol.Nobody}, nil
+	return &agreed.Wish{Name: p.Name, Key: keyText(p.PublicKeys), Addrs: p.Addrs, Priority: p.Priority, Weight: weightOf(p), Role: agreedRole(p), Seat: protocol.Nobody}, nil
+}
+
+// checkWeight refuses another weight where it has no effect.
+func (c *Config) checkWeight(w *agreed.Wish, now int) error {
+	if w.Weight == now || c.Balance {
+		return nil
+	}
+	return fmt.Errorf("member %s: weight %d: this council is not balanced, and weights have no effect (set balance for every member)", w.Name, w.Weight)
 }
 
 // checkKeys refuses a goal in which a member has no key, or two have the same.
@@ -419,7 +433,7 @@ func reached(c *roster.Council, g *wantedGoal) bool {
 	for i := range c.Members {
 		p := &c.Members[i]
 		if !slices.ContainsFunc(g.Wishes, func(w agreed.Wish) bool {
-			return w.Name == p.Name && w.Role == agreedRole(&p.Peer) && w.Priority == p.Priority
+			return w.Name == p.Name && w.Role == agreedRole(&p.Peer) && w.Priority == p.Priority && w.Weight == weightOf(&p.Peer)
 		}) {
 			return false
 		}

@@ -30,8 +30,6 @@ func (c *Config) fixed(all *council) string {
 		return "its members have different votes: a quorum of the votes before a change and one of those after it need not have a member in common"
 	case c.QuorumVotes != 0:
 		return "it has a number of votes of its own for a quorum: a quorum before a change and one after it need not have a member in common"
-	case c.Balance:
-		return "it is balanced by the weights in its list of members"
 	case len(c.first(all, protocol.CouncilID{}).Append(nil)) > agreed.MaxConfig/2:
 		return "it is too large"
 	}
@@ -44,7 +42,7 @@ func (c *Config) first(all *council, id protocol.CouncilID) *agreed.Config {
 	for r := range all.peers {
 		p := &all.peers[r]
 		m := agreed.Member{Seat: protocol.Rank(r), Name: p.Name, Birth: firstBirth(id, p.Name), Key: keyText(p.PublicKeys), Addrs: p.Addrs,
-			Priority: p.Priority, Role: agreedRole(p)}
+			Priority: p.Priority, Weight: weightOf(p), Role: agreedRole(p)}
 		if own := c.ownKeyText(); p.Name == c.Name && own != "" {
 			m.Key = own
 		}
@@ -61,6 +59,14 @@ func firstBirth(id protocol.CouncilID, name string) agreed.Birth {
 
 func keyText(keys []string) string { return strings.Join(keys, " ") }
 
+// weightOf returns the weight of a member as members agree on it: zero stands for 1.
+func weightOf(p *Peer) int {
+	if p.Weight == 1 {
+		return 0
+	}
+	return p.Weight
+}
+
 // agreedRole returns what a member does.
 func agreedRole(p *Peer) agreed.Role {
 	switch {
@@ -74,7 +80,7 @@ func agreedRole(p *Peer) agreed.Role {
 
 // peer returns what a configuration says of a member.
 func peer(m *agreed.Member) Peer {
-	return Peer{Name: m.Name, Addrs: slices.Clone(m.Addrs), Priority: m.Priority, Witness: m.Role == agreed.Witness, Observer: m.Role == agreed.Observer,
+	return Peer{Name: m.Name, Addrs: slices.Clone(m.Addrs), Priority: m.Priority, Weight: m.Weight, Witness: m.Role == agreed.Witness, Observer: m.Role == agreed.Observer,
 		PublicKeys: strings.Fields(m.Key)}
 }
 

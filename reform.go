@@ -83,8 +83,6 @@ func (c *Config) checkJoin() error {
 		return errors.New("config: Join without a directory: a council that changes keeps records")
 	case c.Bind == "":
 		return errors.New("config: Join without Bind: set the address to receive on, such as [::]:7400")
-	case c.Balance:
-		return errors.New("config: Join with balance: such councils do not change while they run")
 	case len(c.PrivateKeys) == 0:
 		return errors.New("config: no private key: every member has its own (draw one with 'regent keys exchange')")
 	}

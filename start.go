@@ -17,7 +17,6 @@ import (
 	"github.com/regentproject/regent/internal/datagram"
 	"github.com/regentproject/regent/internal/identity"
 	"github.com/regentproject/regent/internal/protocol"
-	"github.com/regentproject/regent/internal/protocol/balance"
 	agreed "github.com/regentproject/regent/internal/protocol/council"
 	"github.com/regentproject/regent/internal/protocol/founding"
 	"github.com/regentproject/regent/internal/protocol/members"
@@ -371,16 +370,15 @@ func (m *Member) machine(summary *wire.Summary, saved []byte) (protocol.Machine,
 	rand.Read(seed[:])
 	rand.Read(m.startBits[:])
 	digest := summary.Digest()
-	var order balance.Order
-	if m.config.Balance {
-		order = all.order()
-	}
 	leases := func(all *council) nerio.Config {
 		t := all.timing(&m.config.Timing)
-		c := nerio.Config{Me: all.self, Quorums: all.quorums(), Leaders: all.leaders(), Prefer: m.config.Prefer, Balance: order, Council: m.councilID,
+		c := nerio.Config{Me: all.self, Quorums: all.quorums(), Leaders: all.leaders(), Prefer: m.config.Prefer, Council: m.councilID,
 			RoundTrip: t.RoundTrip, Lease: t.Lease, Longest: t.LongestLease, PerGroup: t.PerGroup, Renew: t.Renew, Rho: t.rho(), Elector: true,
 			Lock: m.config.local(all, 1).Lock, Diskless: m.dir == nil, Bootstrap: m.config.Bootstrap, FirstInc: firstIncarnation(time.Now()),
 			Origin: origin, Copied: m.dir != nil && m.dir.Copied(), Start: m.startBits, Tag: m.lifeTags()}
+		if m.config.Balance {
+			c.Balance = all.order()
+		}
 		if !all.changed() {
 			c.Digest, c.Listing = binary.BigEndian.Uint64(digest[:]), listing(all)
 		}

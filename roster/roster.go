@@ -132,7 +132,7 @@ type Change struct {
 	Add []Peer `json:"add,omitempty"`
 	// Remove names members that leave.
 	Remove []string `json:"remove,omitempty"`
-	// Set says anew what the council says of members: address, keys, priority, role.
+	// Set says anew what the council says of members: address, keys, priority, weight, role.
 	Set []Peer `json:"set,omitempty"`
 	// Timing changes what the members agree on besides who they are; zero fields stay as they are. A shorter longest lease is refused while
 	// groups are led with longer ones. Local and eventual groups begin anew under another Drift. Until the change has settled,

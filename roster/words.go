@@ -173,9 +173,12 @@ func (c *Council) find(name string) int {
 	return slices.IndexFunc(c.Members, func(m Member) bool { return m.Name == name })
 }
 
+// weight returns the weight of a member.
+func weight(p *Peer) int { return max(1, p.Weight) }
+
 // differ says whether a list says something of a member that another one does not. Members add the addresses and keys of their own files.
 func differ(known, p *Peer) bool {
-	return role(known) != role(p) || known.Priority != p.Priority || !within(p.Addrs, known.Addrs) || !within(p.PublicKeys, known.PublicKeys)
+	return role(known) != role(p) || known.Priority != p.Priority || weight(known) != weight(p) || !within(p.Addrs, known.Addrs) || !within(p.PublicKeys, known.PublicKeys)
 }
 
 // within says whether all of some are among others.
@@ -190,6 +193,8 @@ func becomes(from, to *Peer) string {
 		return " became a " + role(to)
 	case from.Priority != to.Priority:
 		return fmt.Sprintf(" has priority %d", to.Priority)
+	case weight(from) != weight(to):
+		return fmt.Sprintf(" has weight %d", weight(to))
 	case !within(to.Addrs, from.Addrs):
 		return " has another address"
 	}

@@ -22,10 +22,11 @@ func membersSetCommand() *cobra.Command {
 	var o changeOptions
 	c := &cobra.Command{
 		Use:   "set MEMBER [KEY=VALUE ...]",
-		Short: "Change the address, priority, role or public key of a member",
+		Short: "Change the address, priority, weight, role or public key of a member",
 		Long: `Changes what the council says of a member. The keys are address (several with commas between them),
-priority, and role, which is voter, witness or observer. --keys gives the member the public keys
-in a file, as 'regent keys rotate' prints them there: then no other key of it counts.` + changeStatus,
+priority, weight, which counts in a balanced council, and role, which is voter, witness or
+observer. --keys gives the member the public keys in a file, as 'regent keys rotate' prints
+them there: then no other key of it counts.` + changeStatus,
 		Example: `  regent members set host1 priority=10
   regent members set host2 address=10.0.0.22:7400
   regent members set host3 role=witness
@@ -192,13 +193,19 @@ func setPeer(p *regent.Peer, args []string) error {
 				return fmt.Errorf("priority %q: must be a whole number", value)
 			}
 			p.Priority = n
+		case "weight":
+			n, err := strconv.Atoi(value)
+			if err != nil || n < 1 {
+				return fmt.Errorf("weight %q: must be a whole number from 1 on", value)
+			}
+			p.Weight = n
 		case "role":
 			p.Witness, p.Observer = value == "witness", value == observer
 			if !p.Witness && !p.Observer && value != "voter" {
 				return fmt.Errorf("role %q: must be voter, witness or observer", value)
 			}
 		default:
-			return fmt.Errorf("%q: the keys are address, priority and role", key)
+			return fmt.Errorf("%q: the keys are address, priority, weight and role", key)
 		}
 	}
 	return nil
@@ -273,6 +280,6 @@ func samePeer(now, file regent.Peer) bool {
 	if len(file.PublicKeys) == 0 {
 		file.PublicKeys = now.PublicKeys
 	}
-	return now.Name == file.Name && slices.Equal(now.Addrs, file.Addrs) && now.Priority == file.Priority && now.Witness == file.Witness &&
+	return now.Name == file.Name && slices.Equal(now.Addrs, file.Addrs) && now.Priority == file.Priority && max(1, now.Weight) == max(1, file.Weight) && now.Witness == file.Witness &&
 		now.Observer == file.Observer && reflect.DeepEqual(now.PublicKeys, file.PublicKeys)
 }

@@ -62,13 +62,14 @@ refused, and 2 if it goes on.`
 // roleFlags are those that say what a new member is for.
 type roleFlags struct {
 	witness, observer bool
-	priority          int
+	priority, weight  int
 }
 
 func (r *roleFlags) flags(c *cobra.Command) {
 	c.Flags().BoolVar(&r.witness, "witness", false, "the member votes and never leads")
 	c.Flags().BoolVar(&r.observer, "observer", false, "the member neither votes nor leads")
 	c.Flags().IntVar(&r.priority, "priority", 0, "members with a higher one go first in elections")
+	c.Flags().IntVar(&r.weight, "weight", 1, "the share of the groups, in a balanced council")
 }
 
 func membersAddCommand() *cobra.Command {
@@ -189,7 +190,7 @@ func (o *changeOptions) newcomers(c *cobra.Command, args []string, r *roleFlags)
 		if len(keys[m.Name]) == 0 {
 			return nil, cli.Failf("members: no public key of %s (run 'regent keys exchange > %s.pub' there, and pass --keys %s.pub)", m.Name, m.Name, m.Name)
 		}
-		out = append(out, regent.Peer{Name: m.Name, Addrs: []string{m.Address}, PublicKeys: texts(keys[m.Name]), Witness: r.witness, Observer: r.observer, Priority: r.priority})
+		out = append(out, regent.Peer{Name: m.Name, Addrs: []string{m.Address}, PublicKeys: texts(keys[m.Name]), Witness: r.witness, Observer: r.observer, Priority: r.priority, Weight: r.weight})
 	}
 	return out, nil
 }
@@ -305,7 +306,7 @@ func (o *changeOptions) printPlan(c *cobra.Command, now *api.CouncilInfo, change
 	}
 	for i := range change.Set {
 		p := &change.Set[i]
-		fmt.Fprintf(w, "  set     %s: %s, priority %d%s, key %s\n", p.Name, strings.Join(p.Addrs, " "), p.Priority, roleText(p), keyFingerprints(p.PublicKeys))
+		fmt.Fprintf(w, "  set     %s: %s, priority %d%s%s, key %s\n", p.Name, strings.Join(p.Addrs, " "), p.Priority, weightText(p), roleText(p), keyFingerprints(p.PublicKeys))
 	}
 	for _, name := range change.Remove {
 		fmt.Fprintf(w, "  remove  %s\n", name)
@@ -326,6 +327,14 @@ func (o *changeOptions) printPlan(c *cobra.Command, now *api.CouncilInfo, change
 		fmt.Fprintln(w, "nothing was changed (--dry-run)")
 	}
 	return nil
+}
+
+// weightText says how large the share of a member is, if that is not 1.
+func weightText(p *regent.Peer) string {
+	if p.Weight <= 1 {
+		return ""
+	}
+	return fmt.Sprintf(", weight %d", p.Weight)
 }
 
 func roleText(p *regent.Peer) string {

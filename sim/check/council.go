@@ -13,6 +13,9 @@ type CouncilSpec struct {
 	Groups []protocol.Group
 	// Settle is how long a healed council may take to be settled and led.
 	Settle time.Duration
+	// Moves is how many groups a leader of a balanced council may hand over at once, and Longest bounds how long a move takes.
+	Moves   int
+	Longest time.Duration
 	// Seed and Travel are of the resource that edicts are sent to.
 	Seed   uint64
 	Travel sim.Delay
@@ -27,7 +30,7 @@ func Council(t Truth, s CouncilSpec) []Checker {
 		&OneConfig{history: h}, newMonotone(h, t.Members()), &Settling{cursor{timedLedger: b}, h}, &Carried{cursor{timedLedger: b}, h},
 		&Leaves{gone: make([]bool, t.Members())}, &Lives{cursor: cursor{timedLedger: b}, history: h, groups: s.Groups, settle: s.Settle, until: sim.Forever},
 		newUnique(b, protocol.Quorums{}), newKeeps(b), &EdictValid{cursor{timedLedger: b}}, newToken(b), newEdictOrder(b), NewResource(s.Seed, s.Travel),
-		&Verified{cursor: cursor{timedLedger: b}},
+		&Verified{cursor: cursor{timedLedger: b}}, NewMoves(protocol.Set{}, s.Moves, s.Longest),
 	}
 }
 

@@ -1,9 +1,12 @@
 package check
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/regentproject/regent/internal/protocol"
+	"github.com/regentproject/regent/internal/protocol/balance"
+	"github.com/regentproject/regent/internal/protocol/council"
 	"github.com/regentproject/regent/sim"
 )
 
@@ -19,6 +22,19 @@ type Moves struct {
 	lag     time.Duration
 	members map[protocol.Rank]*mover
 	groups  map[protocol.Group]*moved
+	// configs are those of a council that changes: its members have their places by the one that the leader is in.
+	configs
+	// wrong is what a move is by the configuration of its leader, which may have adopted another one in the same Step: facts come after
+	// views.
+	wrong *wrongMove
+}
+
+// A wrongMove is a violation, unless its leader has adopted another configuration at that instant by which the move is right.
+type wrongMove struct {
+	at       sim.Real
+	from, to protocol.Rank
+	group    protocol.Group
+	err      error
 }
 
 // A mover is what is true of a member, with since when it has been wrong; Forever: it is well.
@@ -26,8 +42,11 @@ type mover struct {
 	down, unfit sim.Real
 	// drained says that it was drained since it was last fit.
 	drained bool
-	// arrivals counts its starts and undrains.
+	// arrivals counts its starts and undrains, and how often it came to be one that may lead.
 	arrivals int
+	// number is of its configuration, and leads says that it may lead there.
+	number uint64
+	leads  bool
 	// idle is since when a group has had no program here; absent: there never was one.
 	idle map[protocol.Group]sim.Real
 }
@@ -45,7 +64,7 @@ type moved struct {
 
 // NewMoves returns the checker. No move takes longer than the lag once its leader has stepped down.
 func NewMoves(leaders protocol.Set, limit int, lag time.Duration) *Moves {
-	return &Moves{leaders: leaders, limit: limit, lag: lag, members: make(map[protocol.Rank]*mover), groups: make(map[protocol.Group]*moved)}
+	return &Moves{leaders: leaders, limit: limit, lag: lag, members: make(map[protocol.Rank]*mover), groups: make(map[protocol.Group]*moved), configs: make(configs)}
 }
 
 // Name returns N-STAB (moves).
@@ -72,9 +91,20 @@ func (c *Moves) group(g protocol.Group) *moved {
 // Observe follows the members, and looks at every leader that is asked to stop.
 func (c *Moves) Observe(r *sim.Record) error {
 	m := c.member(r.Node)
+	c.configs.take(r)
+	if w := c.wrong; w != nil && r.T > w.at {
+		return w.err
+	}
 	switch r.Ev {
+	case protocol.EvAdopt:
+		c.adopt(m, r)
+		if w := c.wrong; w != nil && w.from == r.Node && c.misplaced(w.group, w.to, w.from) == "" {
+			c.wrong = nil
+		}
+	case protocol.EvOut:
+		m.leads = false
 	case sim.EvStart, sim.EvRestart:
-		*m = mover{down: sim.Forever, unfit: sim.Forever, arrivals: m.arrivals + 1, drained: false, idle: m.ended(r.T)}
+		*m = mover{down: sim.Forever, unfit: sim.Forever, arrivals: m.arrivals + 1, drained: false, idle: m.ended(r.T), number: m.number, leads: m.leads}
 	case sim.EvCrash, sim.EvClose:
 		m.down = r.T
 		c.forget(r.Node)
@@ -102,6 +132,40 @@ func (c *Moves) Observe(r *sim.Record) error {
 		return c.view(r)
 	}
 	return nil
+}
+
+// adopt notes in which configuration a member is. One that comes to be a leader there arrives.
+func (c *Moves) adopt(m *mover, r *sim.Record) {
+	conf := c.configs[r.Seq]
+	if conf == nil {
+		return
+	}
+	x := conf.At(r.Node)
+	leads := x != nil && x.Role == council.Leader
+	if leads && !m.leads && (m.number > 0 || x.Since > 0) {
+		m.arrivals++
+	}
+	m.number, m.leads = r.Seq, leads
+}
+
+// misplaced says why a group is not moved to a member by the configuration of its leader.
+func (c *Moves) misplaced(g protocol.Group, to, from protocol.Rank) string {
+	conf := c.configs[c.member(from).number]
+	if conf == nil {
+		return ""
+	}
+	leaders, order := conf.Leaders(), make(balance.Order, conf.Seats())
+	for i := range conf.Members {
+		m := &conf.Members[i]
+		order[m.Seat] = balance.Share{Seed: balance.Seed(m.Name), Weight: m.Weight, Class: m.Priority}
+	}
+	switch {
+	case !leaders.Has(to):
+		return fmt.Sprintf("may not lead it in configuration %d", conf.Number)
+	case order.First(g, protocol.NewSet(to, from)) != to:
+		return fmt.Sprintf("does not go before it in configuration %d", conf.Number)
+	}
+	return ""
 }
 
 // ended returns since when groups have had no program at a member that starts again now: its programs ended with it, and a
@@ -178,6 +242,9 @@ func (c *Moves) view(r *sim.Record) error {
 	if why != "" {
 		return Violatedf(c.Name(), r.T, "%v moves %q to %v, which %s", r.Node, v.Group, to, why)
 	}
+	if why := c.misplaced(v.Group, to, r.Node); why != "" {
+		c.wrong = &wrongMove{r.T, r.Node, to, v.Group, Violatedf(c.Name(), r.T, "%v moves %q to %v, which %s", r.Node, v.Group, to, why)}
+	}
 	g.from, g.tenure, g.ended, g.to = r.Node, v.Tenure, sim.Forever, to
 	n := 0
 	for _, x := range c.groups {
@@ -191,5 +258,10 @@ func (c *Moves) view(r *sim.Record) error {
 	return nil
 }
 
-// Finish has nothing to add.
-func (c *Moves) Finish() error { return nil }
+// Finish returns what the last move was.
+func (c *Moves) Finish() error {
+	if c.wrong != nil {
+		return c.wrong.err
+	}
+	return nil
+}

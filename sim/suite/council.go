@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/regentproject/regent/internal/protocol"
+	"github.com/regentproject/regent/internal/protocol/balance"
 	"github.com/regentproject/regent/internal/protocol/council"
 	"github.com/regentproject/regent/internal/protocol/members"
 	"github.com/regentproject/regent/internal/protocol/nerio"
@@ -29,9 +30,13 @@ const (
 )
 
 var councilRows = []string{LeaderCrashed, LeaderChanged, MessageLate, MessageLost, MessageTwice, ClockFast, ClockSlow, stepChosen, stepSkipped, stepRestarted,
-	askedBack, memberOut, memberJoined, changeRefused, severalLengths, WentBack}
+	askedBack, memberOut, memberJoined, changeRefused, severalLengths, WentBack, GroupMoved}
 
-const councilSettle = 12 * time.Second
+const (
+	councilSettle = 12 * time.Second
+	// promisedLongest bounds what a promise of any run can stand for.
+	promisedLongest = 2 * (nerioLongest + nerioLonger + nerioMixed)
+)
 
 // councilProtocol is quorum leases of a council whose members come and go.
 func councilProtocol() *Protocol {
@@ -65,10 +70,11 @@ func councilProtocol() *Protocol {
 				c.Groups = append(slices.Clone(c.Groups), "gold", "green")
 				s.perGroup = d.Between(2*time.Millisecond, 15*time.Millisecond)
 			}
+			s.balanced = sim.NewDice(c.Seed, 0xba1b).N(2) == 0
 			c.Spawn, c.Change = s.spawn, s.change
 		},
 		Checkers: func(t check.Truth) []check.Checker {
-			return check.Council(t, check.CouncilSpec{Groups: groups, Settle: councilSettle - 2*time.Second, Seed: uint64(t.Clock(0).At(0)),
+			return check.Council(t, check.CouncilSpec{Groups: groups, Settle: councilSettle - 2*time.Second, Seed: uint64(t.Clock(0).At(0)), Moves: stackMoves, Longest: promisedLongest,
 				Travel: sim.Delay{Max: 2 * nerioLease, Tail: sim.Percent(5), TailStep: time.Second}})
 		},
 		Faults: []Weight{
@@ -96,6 +102,8 @@ type councilSetup struct {
 	first int
 	// longer is by how much promises may be longer, where programs want leases of several lengths.
 	longer, perGroup time.Duration
+	// balanced says that groups spread over the members, by weights that changes set.
+	balanced bool
 }
 
 // terms are those of the council, in one of its variants: the longest promise and the bound on drift rise and fall. Clocks are within the
@@ -115,6 +123,9 @@ func (s councilSetup) change(f *sim.Fault) protocol.Event {
 		for r := range f.Side.All() {
 			n++
 			w := council.Wish{Name: councilName(r), Role: council.Leader, Seat: r, Priority: int(f.Amount) % 2 * n}
+			if s.balanced {
+				w.Weight = (int(f.Amount) + int(r)) % 4
+			}
 			if f.Amount >= 4 && n == f.Side.Len() && n > 1 {
 				w.Role = council.Witness
 			}
@@ -146,6 +157,9 @@ func (s councilSetup) member(b sim.Boot, carried func(uint64) bool) (*members.Ma
 	leases := func(*council.Config) nerio.Config {
 		c := NerioConfig(b)
 		c.PerGroup = s.perGroup
+		if s.balanced {
+			c.Balance, c.Moves = balance.Order{}, stackMoves
+		}
 		return c
 	}
 	return members.New(members.Config{Council: o, Leases: leases, Carried: carried}, rec, b.Seed)
@@ -184,6 +198,8 @@ func councilAsks(rec []byte, who protocol.Rank) bool {
 type councilWatch struct {
 	hit func(string)
 	at  map[protocol.Rank]uint64
+	// moving are groups that their leaders hand over to balance the council, with their heirs.
+	moving map[protocol.Group]protocol.Rank
 	// long are members that lead with another length than the council's.
 	long protocol.Set
 }
@@ -197,6 +213,8 @@ func (w *councilWatch) Observe(r *sim.Record) error {
 		}
 	case sim.EvCrash, sim.EvClose, protocol.EvStepdown:
 		w.long.Remove(r.Node)
+	case sim.EvView:
+		w.view(r)
 	case sim.EvHeal:
 		if f, ok := r.Detail.(sim.Fault); ok && f.Kind == sim.Snapshot {
 			w.hit(WentBack)
@@ -217,6 +235,24 @@ func (w *councilWatch) Observe(r *sim.Record) error {
 		w.adopt(r)
 	}
 	return nil
+}
+
+// view looks at groups that are moved.
+func (w *councilWatch) view(r *sim.Record) {
+	v := r.Detail.(*protocol.View)
+	switch {
+	case v.Domain != protocol.Quorum || v.Leader.Rank != r.Node:
+	case v.Stop && v.Cause.Code == protocol.Balanced:
+		if w.moving == nil {
+			w.moving = make(map[protocol.Group]protocol.Rank)
+		}
+		w.moving[v.Group] = v.Cause.Peer
+	case !v.Stop:
+		if to, ok := w.moving[v.Group]; ok && to == r.Node {
+			w.hit(GroupMoved)
+		}
+		delete(w.moving, v.Group)
+	}
 }
 
 func (w *councilWatch) adopt(r *sim.Record) {

@@ -42,12 +42,12 @@ func councilRainProtocol() *Protocol {
 	}
 	groups := []protocol.Group{"blue"}
 	p.Checkers = func(t check.Truth) []check.Checker {
-		return check.CouncilRain(t, check.CouncilSpec{Groups: groups, Settle: councilRainSettle - 2*time.Second, Seed: uint64(t.Clock(0).At(0)),
+		return check.CouncilRain(t, check.CouncilSpec{Groups: groups, Settle: councilRainSettle - 2*time.Second, Seed: uint64(t.Clock(0).At(0)), Moves: stackMoves, Longest: promisedLongest,
 			Travel: sim.Delay{Max: 2 * nerioLease, Tail: sim.Percent(5), TailStep: time.Second}}, RainGroup)
 	}
 	p.Settle = councilRainSettle
 	p.Snapshots = false // machines of consistent groups cannot be copied
-	p.Rows = append(slices.DeleteFunc(slices.Clone(p.Rows), func(row string) bool { return row == severalLengths || row == WentBack }), viewAcross, lostLeft, joinedSince)
+	p.Rows = append(slices.DeleteFunc(slices.Clone(p.Rows), func(row string) bool { return row == severalLengths || row == WentBack || row == GroupMoved }), viewAcross, lostLeft, joinedSince)
 	p.Least = map[string]int{stepSkipped: 3, stepRestarted: 2, askedBack: 3, memberOut: 2, memberJoined: 2, LeaderChanged: 2, viewAcross: 2, lostLeft: 3, joinedSince: 2}
 	p.Watch = func(_ check.Truth, hit func(string)) sim.Observer {
 		return &councilRainWatch{councilWatch: councilWatch{hit: hit}}

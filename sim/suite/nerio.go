@@ -120,7 +120,7 @@ func nerioSpec(t check.Truth, groups []protocol.Group, bound time.Duration) chec
 		groups = w.Groups()
 	}
 	return check.NerioSpec{
-		Quorums: protocol.MajorityOf(t.Members(), voters), Leaders: leaders, Longest: 2 * (nerioLongest + nerioLonger + nerioMixed), Groups: groups, Bound: bound, Moves: stackMoves,
+		Quorums: protocol.MajorityOf(t.Members(), voters), Leaders: leaders, Longest: promisedLongest, Groups: groups, Bound: bound, Moves: stackMoves,
 		Seed: uint64(t.Clock(0).At(0)), Travel: sim.Delay{Max: 2 * nerioLease, Tail: sim.Percent(5), TailStep: time.Second},
 	}
 }

@@ -38,6 +38,9 @@ type Former struct {
 	Name         string
 }
 
+// MaxWeight is the greatest weight of a member.
+const MaxWeight = 1_000_000
+
 // maxFormer is how many members that were removed a configuration lists.
 const maxFormer = 32
 
@@ -68,7 +71,9 @@ type Member struct {
 	// Addrs are hints (C4).
 	Addrs    []string
 	Priority int
-	Role     Role
+	// Weight is the member's share of the groups in a balanced council; zero is 1.
+	Weight int
+	Role   Role
 	// Guest says that the member came for the change that is running. A cancelled change leaves no guests without a vote.
 	Guest bool
 }
@@ -115,6 +120,7 @@ type Wish struct {
 	Key      string
 	Addrs    []string
 	Priority int
+	Weight   int
 	Role     Role
 	// Not is the birth of a member of the same name that the newcomer replaces; zero if it replaces none.
 	Not Birth

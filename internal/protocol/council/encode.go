@@ -31,7 +31,7 @@ func (c *Config) Append(b []byte) []byte {
 		b = binary.AppendUvarint(b, uint64(m.Seat))
 		b = binary.AppendUvarint(b, m.Since)
 		b = append(b, m.Birth[:]...)
-		b = appendPerson(b, m.Name, m.Key, m.Addrs, m.Priority, m.Role)
+		b = appendPerson(b, m.Name, m.Key, m.Addrs, m.Priority, m.Weight, m.Role)
 		b = appendFlag(b, m.Guest)
 	}
 	b = appendText(appendGoal(b, c.Goal), c.Ended)
@@ -59,13 +59,13 @@ func appendGoal(b []byte, g *Goal) []byte {
 		w := &g.Wishes[i]
 		b = binary.AppendUvarint(b, uint64(w.Seat))
 		b = append(b, w.Not[:]...)
-		b = appendPerson(b, w.Name, w.Key, w.Addrs, w.Priority, w.Role)
+		b = appendPerson(b, w.Name, w.Key, w.Addrs, w.Priority, w.Weight, w.Role)
 	}
 	b = appendText(g.Terms.append(b), g.By)
 	return binary.AppendUvarint(binary.AppendUvarint(b, uint64(g.Asked)), uint64(g.Within))
 }
 
-func appendPerson(b []byte, name, key string, addrs []string, priority int, role Role) []byte {
+func appendPerson(b []byte, name, key string, addrs []string, priority, weight int, role Role) []byte {
 	b = appendText(b, name)
 	b = appendText(b, key)
 	b = binary.AppendUvarint(b, uint64(len(addrs)))
@@ -73,6 +73,7 @@ func appendPerson(b []byte, name, key string, addrs []string, priority int, role
 		b = appendText(b, a)
 	}
 	b = binary.AppendVarint(b, int64(priority))
+	b = binary.AppendUvarint(b, uint64(weight))
 	return append(b, byte(role))
 }
 
@@ -206,7 +207,7 @@ func (r *reader) goal() *Goal {
 	var g Goal
 	for range r.uint(protocol.MaxMembers) {
 		w := Wish{Seat: protocol.Rank(r.uint(uint64(protocol.Nobody))), Not: r.birth(), Name: r.text(), Key: r.text(), Addrs: r.addrs()}
-		w.Priority, w.Role = int(r.int()), r.role()
+		w.Priority, w.Weight, w.Role = int(r.int()), int(r.uint(MaxWeight)), r.role()
 		g.Wishes = append(g.Wishes, w)
 	}
 	g.Terms, g.By, g.Asked, g.Within = r.terms(), r.text(), int64(r.uint(1<<63-1)), r.duration()
@@ -222,7 +223,7 @@ func (r *reader) config() *Config {
 	c.Number = r.uint(1<<64 - 1)
 	for range r.uint(protocol.MaxMembers) {
 		m := Member{Seat: protocol.Rank(r.uint(protocol.MaxMembers - 1)), Since: r.uint(1<<64 - 1), Birth: r.birth(), Name: r.text(), Key: r.text(), Addrs: r.addrs()}
-		m.Priority, m.Role, m.Guest = int(r.int()), r.role(), r.flag()
+		m.Priority, m.Weight, m.Role, m.Guest = int(r.int()), int(r.uint(MaxWeight)), r.role(), r.flag()
 		c.Members = append(c.Members, m)
 	}
 	c.Goal, c.Ended = r.goal(), r.text()

@@ -95,7 +95,7 @@ func (c *Config) invite(birth func(name string) Birth) bool {
 				continue
 			}
 			taken.Add(seat)
-			c.seat(Member{Seat: seat, Since: c.Number + 1, Name: w.Name, Birth: birth(w.Name), Key: w.Key, Addrs: w.Addrs, Priority: w.Priority, Guest: true})
+			c.seat(Member{Seat: seat, Since: c.Number + 1, Name: w.Name, Birth: birth(w.Name), Key: w.Key, Addrs: w.Addrs, Priority: w.Priority, Weight: w.Weight, Guest: true})
 			did = true
 		}
 	}
@@ -221,7 +221,7 @@ func (c *Config) finish() bool {
 	for i := range c.Members {
 		m := &c.Members[i]
 		w := g.wish(m)
-		m.Role, m.Priority, m.Addrs, m.Key, m.Guest = w.Role, w.Priority, w.Addrs, w.Key, false
+		m.Role, m.Priority, m.Weight, m.Addrs, m.Key, m.Guest = w.Role, w.Priority, w.Weight, w.Addrs, w.Key, false
 	}
 	c.Terms, c.Goal = g.Terms, nil
 	return true
@@ -244,7 +244,7 @@ func (g *Goal) Check() error {
 	c := Config{Terms: g.Terms}
 	for i := range g.Wishes {
 		w := &g.Wishes[i]
-		c.Members = append(c.Members, Member{Seat: protocol.Rank(i), Name: w.Name, Addrs: w.Addrs, Role: w.Role})
+		c.Members = append(c.Members, Member{Seat: protocol.Rank(i), Name: w.Name, Addrs: w.Addrs, Weight: w.Weight, Role: w.Role})
 	}
 	return c.Check()
 }

@@ -20,6 +20,8 @@ func (c *Config) Check() error {
 			return fmt.Errorf("council: seat %d of %q: must be above the one before, and below %d", m.Seat, m.Name, protocol.MaxMembers)
 		case m.Name == "" || names[m.Name]:
 			return fmt.Errorf("council: member name %q: names must be unique and not empty", m.Name)
+		case m.Weight < 0 || m.Weight > MaxWeight:
+			return fmt.Errorf("council: weight %d of %q: must be 0 to %d", m.Weight, m.Name, MaxWeight)
 		case len(m.Addrs) > maxAddrs:
 			return fmt.Errorf("council: %d addresses of %q: at most %d", len(m.Addrs), m.Name, maxAddrs)
 		}

@@ -125,6 +125,7 @@ func (t *tenure) forgetSeat(r protocol.Rank) {
 	}
 	t.asked.Remove(r)
 	t.candidates.Remove(r)
+	t.joined.Remove(r)
 }
 
 // present returns the members that there are.

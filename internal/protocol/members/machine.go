@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/regentproject/regent/internal/protocol"
+	"github.com/regentproject/regent/internal/protocol/balance"
 	"github.com/regentproject/regent/internal/protocol/council"
 	"github.com/regentproject/regent/internal/protocol/lease"
 	"github.com/regentproject/regent/internal/protocol/nerio"
@@ -30,8 +31,8 @@ type Config struct {
 	// Carried says whether all is known here that was agreed on besides leases under the configurations before the one with a
 	// number; nil: there is nothing besides. The member settles in a configuration only then.
 	Carried func(number uint64) bool
-	// Leases returns the configuration of the member's leases. Machine sets what follows from the configuration of the council; Listing
-	// only if it is zero.
+	// Leases returns the configuration of the member's leases. Machine sets what follows from the configuration of the council: Listing
+	// only if it is zero, and Balance only if it is not nil.
 	Leases func(c *council.Config) nerio.Config
 }
 
@@ -132,6 +133,9 @@ func (m *Machine) under(c *council.Config, seat protocol.Rank) nerio.Config {
 			n.Leaving.Add(r)
 		}
 	}
+	if n.Balance != nil {
+		n.Balance = order(c, seats)
+	}
 	n.Epoch, n.Council = c.Number, c.Council
 	n.Bootstrap = n.Bootstrap && c.Number == 0
 	if n.Listing == [32]byte{} {
@@ -141,6 +145,16 @@ func (m *Machine) under(c *council.Config, seat protocol.Rank) nerio.Config {
 	n.Lease = min(n.Lease, n.Longest) // it is the member's own setting, and may be from before the longest was changed
 	m.shape = &stack.Shape{Self: seat, Members: seats, Present: c.Present(), Voters: c.Voters(), Leaders: c.Leaders()}
 	return n
+}
+
+// order is in which order members have their turn in each group of a balanced council.
+func order(c *council.Config, seats int) balance.Order {
+	o := make(balance.Order, seats)
+	for i := range c.Members {
+		m := &c.Members[i]
+		o[m.Seat] = balance.Share{Seed: balance.Seed(m.Name), Weight: m.Weight, Class: m.Priority}
+	}
+	return o
 }
 
 // Shape returns who is in the council that is in force; nil while the member has no seat.

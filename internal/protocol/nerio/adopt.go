@@ -60,6 +60,9 @@ func (m *Machine) Adopt(now protocol.Time, c Config, floor uint64, out *protocol
 	if st.recorded && m.grantor.ReadyAt() == protocol.Never && m.alone() {
 		m.waitRestarted(now) // nobody is left whose answer it could wait for
 	}
+	if !could && m.leaders.Has(m.cfg.Me) {
+		m.arrives()
+	}
 	for _, s := range m.wanted {
 		if could != m.leaders.Has(m.cfg.Me) {
 			m.tell(s)

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/regentproject/regent/internal/protocol"
+	"github.com/regentproject/regent/internal/protocol/balance"
 	"github.com/regentproject/regent/internal/protocol/record"
 )
 
@@ -88,5 +89,38 @@ func TestLostMemberAsksAgainThoseThatWereBehind(t *testing.T) {
 	answer(7)
 	if !m.speaks() {
 		t.Error("C-LIVE: it does not take part again")
+	}
+}
+
+// A newcomer has candidates before it may lead, and leaders know of them. It joins once it may lead: then they hand over to it.
+func TestMemberJoinsWhenItMayLead(t *testing.T) {
+	order := balance.Order{{Seed: 1}, {Seed: 2}, {Seed: 3}, {Seed: 4}}
+	cfg := Config{Me: 3, Quorums: protocol.MajorityOf(4, protocol.NewSet(0, 1, 2)), RoundTrip: 20 * time.Millisecond, Lease: 200 * time.Millisecond, Longest: 250 * time.Millisecond,
+		Renew: 50 * time.Millisecond, Rho: protocol.DefaultRho, Guarded: true, Balance: order}
+	m, err := New(cfg, nil, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	now := protocol.Time(time.Second)
+	var out protocol.Effects
+	m.Step(now, protocol.Start{}, &out)
+	m.Step(now, protocol.Campaign{Group: "g"}, &out)
+	s := m.groups["g"]
+	s.joined = false // a leader has taken note of that
+	cfg.Epoch = 1
+	m.Adopt(now, cfg, 0, &out)
+	if s.joined {
+		t.Error("N-STAB (joins): a step by which a member may not lead has it join")
+	}
+	cfg.Quorums, cfg.Epoch = protocol.Majority(4), 2
+	m.Adopt(now, cfg, 0, &out)
+	if !m.hasJoined(s) {
+		t.Error("N-STAB (joins): a newcomer that may lead has not joined, and gets no group")
+	}
+	s.joined = false
+	cfg.Epoch = 3
+	m.Adopt(now, cfg, 0, &out)
+	if s.joined {
+		t.Error("N-STAB (joins): a member that may lead joins with every step")
 	}
 }

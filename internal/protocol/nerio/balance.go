@@ -8,7 +8,7 @@ import (
 // balancing is what a member knows of where groups should be led, if the council is balanced (Config.Balance).
 //
 // A free group goes to its place by itself, because candidates wait in its order (turn). A group that is led stays where it is, with
-// one exception: a candidate that has joined since, with its member or for the first time there. It says so once, with the answer to a claim or in Candidates, and the leader that
+// one exception: a candidate that has joined since, with its member or for the first time there. (A member that the council takes in joins when it may lead.) It says so once, with the answer to a claim or in Candidates, and the leader that
 // learns it hands over if the candidate goes before it. So a join moves a group once, and what becomes of it after that moves it no
 // more: a member that lost a group because it was slow does not get it back, until it joins again.
 type balancing struct {
@@ -45,8 +45,12 @@ func (m *Machine) joins(s *groupState) {
 	}
 }
 
-// undrained has all candidacies join anew.
-func (m *Machine) undrained() {
+// arrives has all candidacies join anew, of a member that was undrained, or that may lead by now: a newcomer has no vote at first, and no
+// leader hands a group over to it before it has one.
+func (m *Machine) arrives() {
+	if !m.balanced() {
+		return
+	}
 	// order does not matter: each group is looked at by itself.
 	for g, s := range m.groups {
 		s.known = false
@@ -147,7 +151,8 @@ func (m *Machine) dueBalance(now protocol.Time) {
 	b.due = now.Add(m.cfg.Renew)
 	m.countMoves(now)
 	b.look = len(b.moving) > 0
-	ready := m.fast(now).Minus(m.barred).Minus(b.gone)
+	// A candidate may be ahead, in a configuration by which it may lead: it waits until this member is there.
+	ready := m.fast(now).Minus(m.barred).Minus(b.gone).Intersect(m.leaders)
 	for _, s := range m.wanted {
 		l, leads := m.holder.Lease(s.group)
 		if !leads || l.Stopping || l.Joined.Empty() {

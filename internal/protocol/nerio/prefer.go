@@ -39,7 +39,7 @@ func (m *Machine) onHealth(now protocol.Time, ev protocol.Health) {
 	}
 	if m.balance.drained && !m.ill {
 		m.balance.drained = false
-		m.undrained()
+		m.arrives()
 	}
 	for _, s := range m.wanted {
 		m.tell(s)
