@@ -220,6 +220,9 @@ func (c *Moves) lease(r *sim.Record) {
 func (c *Moves) view(r *sim.Record) error {
 	v := r.Detail.(*protocol.View)
 	g := c.group(v.Group)
+	if v.Domain == protocol.Quorum && v.Leader.Rank == r.Node && !v.Stop && g.from == r.Node && g.tenure != v.Tenure {
+		g.from = protocol.Nobody // it leads the group again: facts come after views
+	}
 	if v.Domain != protocol.Quorum || !v.Stop || v.Cause.Code != protocol.Balanced || g.from == r.Node && g.tenure == v.Tenure {
 		return nil
 	}
