@@ -3,10 +3,12 @@ package regent
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"os"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -262,7 +264,7 @@ func TestForecastOfAChange(t *testing.T) {
 				t.Errorf("nothing says %q: %q", w, f.Lines)
 			}
 		}
-		if got := strings.Join(f.Warnings, "\n"); !strings.Contains(got, "4 votes survive the loss of 1, like 3 votes") || !strings.Contains(got, "the loss of site y stops the council from then on") {
+		if got := strings.Join(f.Warnings, "\n"); !strings.Contains(got, "4 votes survive the loss of 1, like 3") || !strings.Contains(got, "the loss of site y stops the council from then on") {
 			t.Errorf("it warns of %q", f.Warnings)
 		}
 		if f.Steps != 3 || f.Takes <= 0 || len(f.Short) != 0 {
@@ -274,5 +276,58 @@ func TestForecastOfAChange(t *testing.T) {
 		if now := c.members["a"].Council(); now.Number != 0 || now.Running() {
 			t.Errorf("it has changed something: %+v", now)
 		}
+	})
+}
+
+// All members are replaced by one change, as a list of other members wants it, and a leader that leaves hands all its groups over at once: many take no
+// longer than one.
+func TestAllMembersAreReplacedByOneChange(t *testing.T) {
+	const groups = 300
+	synctest.Test(t, func(t *testing.T) {
+		c := newChanging(t, []string{"a", "b", "c"}, "d", "e", "f")
+		var led, next sync.WaitGroup
+		tokens := make([]uint64, groups)
+		for i := range groups {
+			led.Add(1)
+			go func() {
+				l, err := must(c.members["a"].Group(fmt.Sprint("g", i))).Campaign(t.Context())
+				tokens[i] = l.Token()
+				led.Done()
+				if err == nil {
+					<-l.Done()
+					_ = l.Resign(t.Context())
+				}
+			}()
+		}
+		led.Wait()
+		var join sync.WaitGroup
+		for _, name := range []string{"d", "e", "f"} {
+			join.Go(func() { c.welcome(name) })
+		}
+		done := c.ask("b", roster.Change{Add: []Peer{c.peers["d"], c.peers["e"], c.peers["f"]}, Remove: []string{"a", "b", "c"}})
+		join.Wait()
+		began := time.Now()
+		for i := range groups {
+			next.Go(func() {
+				l, err := must(c.members["d"].Group(fmt.Sprint("g", i))).Campaign(t.Context())
+				for err != nil && t.Context().Err() == nil && time.Since(began) < time.Minute { // d has no vote yet
+					time.Sleep(10 * time.Millisecond)
+					l, err = must(c.members["d"].Group(fmt.Sprint("g", i))).Campaign(t.Context())
+				}
+				if err != nil {
+					t.Errorf("group %d: %v", i, err)
+				} else if l.Token() <= tokens[i] {
+					t.Errorf("group %d has token %d, and had %d", i, l.Token(), tokens[i])
+				}
+			})
+		}
+		next.Wait()
+		if took := time.Since(began); took > 2*time.Second {
+			t.Errorf("the groups were handed over after %v", took)
+		}
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+		c.expect("all are others", []string{"d", "e", "f"}, "d", "e", "f")
 	})
 }

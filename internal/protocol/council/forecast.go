@@ -129,9 +129,13 @@ func (f *Forecast) Lines() []string {
 	if f.Waits {
 		lines = append(lines, "then the change waits for members that are not up")
 	}
-	lines = append(lines, fmt.Sprintf("takes up to %v: %d steps of up to %v (4 round trips of %v, 4 disk writes of %v, a renewal interval of %v, and %v until no promise "+
-		"of before stands), and the time that newcomers take to start", f.Takes, len(f.Steps), f.Step, p.RoundTrip, p.Disk, p.Renew,
-		f.Step-4*p.RoundTrip-4*p.Disk-p.Renew))
+	takes := fmt.Sprintf("takes up to %v: %d steps of up to %v (4 round trips of %v, 4 disk writes of %v, a renewal interval of %v, and %v until no promise "+
+		"of before stands)", f.Takes.Round(time.Millisecond), len(f.Steps), f.Step.Round(time.Millisecond), p.RoundTrip, p.Disk, p.Renew,
+		(f.Step - 4*p.RoundTrip - 4*p.Disk - p.Renew).Round(time.Millisecond))
+	if f.Invites() {
+		takes += ", and the time that newcomers take to start"
+	}
+	lines = append(lines, takes)
 	sum := fmt.Sprintf("%v + 3 x %v + 2 x %v = %v", p.Renew, p.RoundTrip, p.Disk, f.Needs)
 	for _, l := range slices.Sorted(slices.Values(p.Leases)) {
 		if slices.Contains(f.Short, l) {
@@ -144,7 +148,7 @@ func (f *Forecast) Lines() []string {
 		lines = append(lines, fmt.Sprintf("warning: on the way the council survives the loss of %d voters only", weakest))
 	}
 	if n := votes(before); n%2 == 0 {
-		lines = append(lines, fmt.Sprintf("warning: %d votes survive the loss of %d, like %d votes", n, before.survives(), n-1))
+		lines = append(lines, fmt.Sprintf("warning: %d votes survive the loss of %d, like %d", n, before.survives(), n-1))
 	}
 	return append(lines, f.sites()...)
 }
@@ -166,7 +170,7 @@ func (f *Forecast) sites() (lines []string) {
 		if slices.Contains(end, site) {
 			lines = append(lines, fmt.Sprintf("warning: the loss of site %s stops the council from then on", site))
 		} else {
-			lines = append(lines, fmt.Sprintf("warning: for up to %v the loss of site %s stops the council until the site is back", time.Duration(steps[site])*f.Step, site))
+			lines = append(lines, fmt.Sprintf("warning: for up to %v the loss of site %s stops the council until the site is back", (time.Duration(steps[site])*f.Step).Round(time.Millisecond), site))
 		}
 	}
 	return lines
@@ -206,7 +210,10 @@ func difference(from, to *Config) string {
 	if from.Terms.Settings != to.Terms.Settings {
 		all = append(all, "the settings change")
 	}
-	if len(all) == 0 {
+	switch {
+	case len(all) == 0 && to.Goal == nil:
+		return "the change is over"
+	case len(all) == 0:
 		return "the goal is agreed on"
 	}
 	return strings.Join(all, ", ")

@@ -22,7 +22,7 @@ func TestForecast(t *testing.T) {
 	}{
 		{"a newcomer", "abc", "abcd", protocol.Set{}, nil, 3, false,
 			[]string{"step 1: d joins as an observer; 3 votes", "step 2: d becomes a leader; 4 votes, survives the loss of 1",
-				"leases of 28ms will be lost once per step: shorter than 50ms + 3 x 20ms + 2 x 5ms = 120ms", "leases of 200ms last", "warning: 4 votes survive the loss of 1, like 3 votes"}},
+				"leases of 28ms will be lost once per step: shorter than 50ms + 3 x 20ms + 2 x 5ms = 120ms", "leases of 200ms last", "warning: 4 votes survive the loss of 1, like 3"}},
 		{"a living one is replaced", "abc", "abd", protocol.Set{}, nil, 4, false, []string{"step 3: c loses its vote", "step 4: c leaves"}},
 		{"a dead one is replaced", "abc", "abd", protocol.NewSet(2), nil, 4, false,
 			[]string{"step 2: c loses its vote; 2 votes", "warning: on the way the council survives the loss of 0 voters only"}},
@@ -30,7 +30,7 @@ func TestForecast(t *testing.T) {
 		{"two centres and a witness", "abcde", "abfde", protocol.Set{}, map[string]string{"a": "x", "b": "x", "c": "y", "d": "y", "f": "x"}, 4, false,
 			[]string{"the loss of site x stops the council from then on"}},
 		{"a host of a centre is replaced", "abcde", "afcde", protocol.Set{}, map[string]string{"a": "x", "b": "x", "c": "y", "d": "y", "f": "x"}, 4, false,
-			[]string{"for up to 400.25ms the loss of site x stops the council until the site is back"}},
+			[]string{"for up to 400ms the loss of site x stops the council until the site is back"}},
 	} {
 		t.Run(x.name, func(t *testing.T) {
 			c := conf(4, x.from)
