@@ -32,8 +32,11 @@ func (a *Agent) applyConfig(file *config.File, s *server) error {
 	a.reloading.Lock()
 	defer a.reloading.Unlock()
 	old := a.core.Config()
-	fixed := old.Fixed(file)
 	next := old.With(file)
+	if a.core.GoesByAgreement() {
+		next = next.WithAgreed(file)
+	}
+	fixed := next.Fixed(file)
 	before := a.keys.Load()
 	adopt, err := a.prepare(next)
 	if err != nil {

@@ -36,6 +36,15 @@ func (f *File) Fixed(next *File) []string {
 	return out
 }
 
+// WithAgreed returns the file with what the next one says of things that members have agreed on. It counts for nothing but the comparison with
+// that, and as hints where members are.
+func (f *File) WithAgreed(next *File) *File {
+	out := *f
+	out.Council, out.Join = next.Council, next.Join
+	out.Timing.LongestLease, out.Timing.Drift = next.Timing.LongestLease, next.Timing.Drift
+	return &out
+}
+
 // ChangedAccess lists the keys in which a new file differs and that say who may do what.
 func (f *File) ChangedAccess(next *File) []string {
 	var out []string

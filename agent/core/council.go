@@ -23,6 +23,12 @@ func (a *Agent) Council() (api.CouncilInfo, error) {
 	return councilInfo(m.Council()), nil
 }
 
+// GoesByAgreement says that the council has changed since it began: what its members have agreed on counts, and not the list in a file.
+func (a *Agent) GoesByAgreement() bool {
+	m := a.speaking()
+	return m != nil && m.Council().Number > 0
+}
+
 // councilInfo counts the votes of a council.
 func councilInfo(c roster.Council) api.CouncilInfo {
 	out := api.CouncilInfo{Council: c}

@@ -24,7 +24,7 @@ func configSyncCommand() *cobra.Command {
 list council (or join), and timing.longest_lease and timing.drift where they differ. Comments
 and all other keys stay, and so do the owner and the mode of the file. The list is for the first
 start, so a file that is not rewritten does no harm; one that is says what the council is. The
-agent compares its file when it starts.`,
+agent compares its file when it starts, and when it is reloaded (SIGHUP).`,
 		Example: `  regent config sync --dry-run
   regent config sync ./regent.yaml`,
 		Args: cli.Args,
