@@ -137,3 +137,57 @@ func TestKeyOfARemovedMemberIsRevoked(t *testing.T) {
 		}
 	})
 }
+
+// A member whose keys were replaced while it ran is asked for another change. That leaves its keys as members have agreed on them: neither does the key that
+// it started with come back, nor one that it still has a private key for.
+func TestChangeAtAMemberWithANewKeyKeepsThat(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newChanging(t, []string{"a", "b", "c"})
+		old, next := c.own["a"].PrivateKeys[0], DrawKeys([]Peer{c.peers["a"]})["a"].PrivateKeys[0]
+		was, is := public(t, old), public(t, next)
+		set := c.peers["a"]
+		set.PublicKeys = []string{was.String(), is.String()}
+		c.rekey("a", old, next)
+		c.change("b", roster.Change{Set: []Peer{set}})
+		set.PublicKeys = []string{is.String()}
+		c.change("b", roster.Change{Set: []Peer{set}})
+		time.Sleep(5 * time.Second)                                                          // a has it, too
+		c.change("a", roster.Change{Timing: &roster.Timing{LongestLease: 20 * time.Second}}) // and a has its old key still
+		if !c.members["b"].trusts(is) || c.members["b"].trusts(was) {
+			t.Fatal("a change at a brings its old key back")
+		}
+		c.rekey("a", next)
+		lead := c.lead("a", "g")
+		c.change("a", roster.Change{Timing: &roster.Timing{LongestLease: 25 * time.Second}})
+		if !c.members["b"].trusts(is) || c.members["b"].trusts(was) {
+			t.Error("a change at a puts the key in force that a had when it started")
+		}
+		time.Sleep(5 * time.Second)
+		c.stillLeads(lead, "after a change at a, which has another key than when it started")
+	})
+}
+
+// Two operators ask for a change at the same time, and one of the changes has a key or an address in it. The one that did not take place says so.
+func TestChangeThatWasOvertakenIsNotDone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newChanging(t, []string{"a", "b", "c"})
+		key := c.peers["c"]
+		key.PublicKeys = append(slices.Clone(key.PublicKeys), DrawKeys([]Peer{key})["c"].PrivateKeys[0])
+		key.PublicKeys[1] = public(t, key.PublicKeys[1]).String()
+		address := c.peers["b"]
+		address.Addrs = []string{"b:7401", "b:7400"}
+		first, second := c.ask("a", roster.Change{Set: []Peer{key}}), c.ask("b", roster.Change{Set: []Peer{address}})
+		errs := []error{<-first, <-second}
+		time.Sleep(5 * time.Second)
+		now := c.members["a"].Council()
+		done := []bool{len(now.Members[2].PublicKeys) == 2, now.Members[1].Addrs[0] == "b:7401"}
+		for i, err := range errs {
+			if (err == nil) != done[i] {
+				t.Errorf("change %d: done %v, and the error is %v", i, done[i], err)
+			}
+		}
+		if done[0] == done[1] {
+			t.Errorf("done: %v", done)
+		}
+	})
+}

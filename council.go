@@ -17,15 +17,32 @@ import (
 
 // Council returns what this member knows of its council. Once the member is closed it is empty, or the council that has removed the member.
 func (m *Member) Council() roster.Council {
-	c := make(chan roster.Council, 1)
-	if err := m.loop.Do(func(now protocol.Time) { c <- m.describe(now) }); err != nil {
-		return m.last()
+	now, _ := m.look()
+	return now
+}
+
+// look is Council with the configuration that it is about; nil once the member is closed.
+func (m *Member) look() (roster.Council, *agreed.Config) {
+	type sight struct {
+		now  roster.Council
+		conf *agreed.Config
+	}
+	c := make(chan sight, 1)
+	err := m.loop.Do(func(now protocol.Time) {
+		s := sight{now: m.describe(now)}
+		if m.authority != nil {
+			s.conf = m.authority.Conf()
+		}
+		c <- s
+	})
+	if err != nil {
+		return m.last(), nil
 	}
 	select {
-	case out := <-c:
-		return out
+	case s := <-c:
+		return s.now, s.conf
 	case <-m.loop.Ended():
-		return m.last()
+		return m.last(), nil
 	}
 }
 
@@ -137,8 +154,8 @@ func (m *Member) Change(ctx context.Context, c roster.Change) (roster.Council, e
 	}
 	for {
 		moved := m.changing.moved.Wait()
-		now := m.Council()
-		if done, err := m.outcome(&now, goal); done {
+		now, conf := m.look()
+		if done, err := m.outcome(&now, conf, goal); done {
 			return now, err
 		}
 		select {
@@ -155,7 +172,7 @@ func (m *Member) Change(ctx context.Context, c roster.Change) (roster.Council, e
 }
 
 // outcome says whether a change is over, and how it has ended.
-func (m *Member) outcome(now *roster.Council, goal *wantedGoal) (done bool, err error) {
+func (m *Member) outcome(now *roster.Council, conf *agreed.Config, goal *wantedGoal) (done bool, err error) {
 	asked := now.Number == goal.asked && (now.Goal == nil) == (goal.Goal != nil) // and no step was taken since
 	switch {
 	case now.Removed:
@@ -166,7 +183,7 @@ func (m *Member) outcome(now *roster.Council, goal *wantedGoal) (done bool, err 
 		return true, m.tooFew(now, goal)
 	case now.Goal != nil || !now.Settled:
 		return false, nil
-	case goal.Goal == nil, reached(now, goal):
+	case goal.Goal == nil, reached(conf, goal):
 		return true, nil
 	case now.Number > goal.asked:
 		return true, fmt.Errorf("change of the council: %w: %s; the council is %s (number %d)", roster.ErrCancelled, cmp.Or(now.Ended, "another one followed"),
@@ -313,7 +330,7 @@ func (m *Member) goal(conf *agreed.Config, c *roster.Change) (*agreed.Goal, erro
 		p := all.peers[x.Seat]
 		w := agreed.Wish{Name: x.Name, Key: cmpKey(p.PublicKeys, x.Key), Addrs: p.Addrs, Priority: x.Priority, Weight: x.Weight, Role: x.Role, Seat: protocol.Nobody}
 		if x.Name == m.config.Name {
-			w.Key = cmpKey(nil, m.config.ownKeyText())
+			w.Key = ownKey(conf, x, m.changing.source.Load().ownKeyText())
 		}
 		g.Wishes = append(g.Wishes, w)
 	}
@@ -358,6 +375,16 @@ func (m *Member) goal(conf *agreed.Config, c *roster.Change) (*agreed.Goal, erro
 		g.Wishes = append(g.Wishes, *w)
 	}
 	return g, checkKeys(g)
+}
+
+// ownKey returns the public keys that a goal has for the member that is asked, by the text of those that it has private ones of now. It has
+// those that members have agreed on, as long as it has a private key for one of them: to replace keys is a change of its own.
+func ownKey(conf *agreed.Config, x *agreed.Member, own string) string {
+	listed := func(k string) bool { return slices.Contains(strings.Fields(x.Key), k) }
+	if conf.Number > 0 && slices.ContainsFunc(strings.Fields(own), listed) {
+		return x.Key
+	}
+	return own
 }
 
 // cmpKey returns the keys as text, or else another text.
@@ -425,16 +452,13 @@ func namesOf(c *roster.Council) []string {
 	return names
 }
 
-// reached says whether the council is what a goal wants.
-func reached(c *roster.Council, g *wantedGoal) bool {
-	if len(c.Members) != len(g.Wishes) || c.Number <= g.asked || c.Timing != rosterTiming(&g.Terms) {
+// reached says whether a configuration is what a goal wants.
+func reached(conf *agreed.Config, g *wantedGoal) bool {
+	if conf == nil || conf.Number <= g.asked || len(conf.Members) != len(g.Wishes) || conf.Terms != g.Terms {
 		return false
 	}
-	for i := range c.Members {
-		p := &c.Members[i]
-		if !slices.ContainsFunc(g.Wishes, func(w agreed.Wish) bool {
-			return w.Name == p.Name && w.Role == agreedRole(&p.Peer) && w.Priority == p.Priority && w.Weight == weightOf(&p.Peer)
-		}) {
+	for i := range g.Wishes {
+		if w := &g.Wishes[i]; !w.Fulfilled(conf.Named(w.Name)) {
 			return false
 		}
 	}

@@ -133,6 +133,11 @@ func (w *Wish) is(m *Member) bool {
 	return m.Name == w.Name && (w.Not == Birth{} || m.Birth != w.Not)
 }
 
+// Fulfilled says whether a member is, in all that a wish says, the one that is wished for. Nil is not.
+func (w *Wish) Fulfilled(m *Member) bool {
+	return m != nil && w.is(m) && m.Role == w.Role && m.Priority == w.Priority && m.Weight == w.Weight && m.Key == w.Key && slices.Equal(m.Addrs, w.Addrs)
+}
+
 // Seats returns how many seats there are, empty ones included.
 func (c *Config) Seats() int {
 	if len(c.Members) == 0 {
