@@ -33,7 +33,9 @@ type checkReport struct {
 	// Warnings are about what is allowed and may not be meant.
 	Warnings []string `json:"warnings,omitempty"`
 	Member   string   `json:"member,omitempty"`
-	Council  []string `json:"council,omitempty"`
+	// Engine elects in place of a council; empty: the council elects.
+	Engine  string   `json:"engine,omitempty"`
+	Council []string `json:"council,omitempty"`
 	// Majority is how many votes the members must have that must be up, of Votes. Voters is how many members vote; Leaders of them may lead.
 	Majority int    `json:"majority,omitempty"`
 	Votes    int    `json:"votes,omitempty"`
@@ -138,6 +140,12 @@ func derivedTimes(path string, f *config.File, r *regent.Config) *checkReport {
 	out.countVotes(r)
 	out.options(r)
 	out.leases(f, t)
+	if f.Engine != nil {
+		out.Engine, out.LocalLeader, out.Restart, out.Longest, out.Diskless = f.Engine.Kind, 0, 0, 0, false
+		if r.Dir == "" {
+			out.warn("dir is empty: the agent does not notice that the engine was changed, and tokens may begin again below those of before (set dir)")
+		}
+	}
 	if r.Dir == "" && r.Bootstrap {
 		out.Warnings = append(out.Warnings, disklessBootstrap)
 	}
@@ -201,6 +209,10 @@ func (o *checkReport) printCouncil(w io.Writer, say func(string, ...any)) {
 
 func (o *checkReport) print(w io.Writer) {
 	say := func(format string, args ...any) { fmt.Fprintf(w, "  "+format+"\n", args...) }
+	if o.Engine != "" {
+		o.printEngine(w, say)
+		return
+	}
 	o.printCouncil(w, say)
 	say("profile %s; leases of programs last %v, renewed every %v", o.Profile, o.Lease, o.Renew)
 	switch {
@@ -221,9 +233,7 @@ func (o *checkReport) print(w io.Writer) {
 		say("groups %s: leases of %v, renewed every %v", strings.Join(l.Groups, ", "), l.Lease, l.Renew)
 		say("  pauses of up to %v cost nothing: %s", config.Rounded(l.Tolerates), l.inequality(o))
 	}
-	say("leases never overlap while the rates of all clocks are within %v of real time;", o.Drift)
-	say("  a program that is paused past the end of its own does not know it: check its token (docs/edicts.md)")
-	say("the agent asks a program that leads to stop %v before its lease ends", o.Guard)
+	o.printEnd(say)
 	if o.Diskless {
 		say("this member keeps no record (dir is empty): it waits %v after every start before it votes,", o.Longest)
 		say("  also after a stop in good order (set dir; a council without records does not change while it runs, so a shorter timing.longest_lease takes a stop of all members)")
@@ -241,6 +251,25 @@ func (o *checkReport) print(w io.Writer) {
 	}
 	if o.Voters%2 == 0 && o.Voters > 0 && !o.weighted {
 		say("note: %d members survive the loss of %d, and so do %d: an odd number is better", o.Voters, (o.Voters-1)/2, o.Voters-1)
+	}
+}
+
+// printEnd prints what holds at the end of a lease.
+func (o *checkReport) printEnd(say func(string, ...any)) {
+	say("leases never overlap while the rates of all clocks are within %v of real time;", o.Drift)
+	say("  a program that is paused past the end of its own does not know it: check its token (docs/edicts.md)")
+	say("the agent asks a program that leads to stop %v before its lease ends", o.Guard)
+}
+
+// printEngine prints what holds on an engine. Whether it can be used with these lengths, it reports when the agent starts.
+func (o *checkReport) printEngine(w io.Writer, say func(string, ...any)) {
+	fmt.Fprintf(w, "%s is in order: member %s on the engine %s\n", o.File, o.Member, o.Engine)
+	say("leases of programs last %v, renewed every %v", o.Lease, o.Renew)
+	say("a host or agent that dies is replaced after its lease, and up to a renewal interval more")
+	say("pauses of up to %v cost nothing: %s", config.Rounded(o.Tolerates), o.inequality(o))
+	o.printEnd(say)
+	for _, w := range o.Warnings {
+		say("warning: %s", w)
 	}
 }
 
