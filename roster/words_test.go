@@ -1,6 +1,9 @@
 package roster
 
-import "testing"
+import (
+	"testing"
+	"time"
+)
 
 func TestProgressAndDifferenceInWords(t *testing.T) {
 	member := func(name string) Member { return Member{Peer: Peer{Name: name}} }
@@ -38,5 +41,22 @@ func TestProgressAndDifferenceInWords(t *testing.T) {
 		if got := now.Difference(&before); got != want {
 			t.Errorf("%s\nwant %s", got, want)
 		}
+	}
+}
+
+func TestTimingInWords(t *testing.T) {
+	c := Council{Number: 3, Timing: Timing{LongestLease: 30 * time.Second, Drift: 0.001}, Goal: []Peer{{Name: "a"}}, Members: []Member{{Peer: Peer{Name: "a"}}}}
+	next := c.Timing.Over(&Timing{LongestLease: 20 * time.Second})
+	c.GoalTiming = &next
+	if got, want := c.Plan(), "changing longest_lease to 20s"; got != want {
+		t.Errorf("plan %q, want %q", got, want)
+	}
+	after := c
+	after.Timing = next.Over(&Timing{Drift: 0.002})
+	if got, want := after.Difference(&c), "longest_lease became 20s, drift became 0.002"; got != want {
+		t.Errorf("difference %q, want %q", got, want)
+	}
+	if got, want := after.Timing.String(), "longest_lease 20s, drift 0.002"; got != want || c.Timing.Over(nil) != c.Timing {
+		t.Errorf("timing %q, want %q", got, want)
 	}
 }

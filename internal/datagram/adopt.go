@@ -8,6 +8,9 @@ import "github.com/regentproject/regent/internal/protocol"
 func (e *Endpoint) Adopt(now protocol.Time, self protocol.Rank, members int, c Council, rho protocol.Rho, stay, absent protocol.Set) {
 	top := e.Top()
 	before := e.peers
+	if e.config.MaxAge == DefaultMaxAge(e.config.Delta, e.config.Rho) {
+		e.config.MaxAge = DefaultMaxAge(e.config.Delta, rho)
+	}
 	e.config.Self.Rank, e.config.Members, e.config.Council, e.config.Rho = self, members, c, rho
 	e.peers, e.due = make([]peer, members), make([]protocol.Rank, 0, members)
 	for i := range e.peers {

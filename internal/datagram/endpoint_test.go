@@ -480,3 +480,17 @@ func BenchmarkExchange(b *testing.B) {
 		e.Accept(now+300_000, &h)
 	}
 }
+
+// A configuration with another bound on drift has another age at which an echo is forgotten, unless that was set.
+func TestAdoptedDriftBoundsDelays(t *testing.T) {
+	for set, want := range map[time.Duration]time.Duration{0: 250 * ms, time.Second: time.Second} {
+		e, err := New(0, Config{Self: protocol.Ident{Inc: 1}, Members: 3, Rho: rho, Delta: 10 * ms, MaxAge: set})
+		if err != nil {
+			t.Fatal(err)
+		}
+		e.Adopt(0, 0, 3, Council{Epoch: 1}, 5*rho, protocol.Everyone(3), protocol.Set{})
+		if e.config.Rho != 5*rho || e.config.MaxAge != want {
+			t.Errorf("drift %v, age %v, want %v", e.config.Rho, e.config.MaxAge, want)
+		}
+	}
+}
