@@ -95,7 +95,8 @@ type Config struct {
 	// highest [Peer.Priority], the one that a hash of the names of group and member chooses. A group that has no leader goes
 	// straight there, if a program campaigns there. A leader is moved only to a member that has joined since, or was undrained
 	// ([Member.Undrain]), when a program first campaigns there, a few groups at once; it is asked to stop with the cause
-	// why.Balanced. It goes with no Prefer, and is the same at every member.
+	// why.Balanced. It goes with no Prefer, and is the same at every member. [Member.Change] gives members other weights, which moves no group
+	// that is led; a member that it adds joins once it may lead.
 	Balance bool
 
 	// The following is best left alone, unless its comment describes your case.

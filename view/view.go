@@ -67,7 +67,8 @@ type Agreement struct {
 	Members []string `json:"members"`
 	// Failed are the members that this agreement removed, and Joined those that it took in: a member that failed and came back before
 	// all had agreed on it is in both. Unfinished were removed before, and their manager did not get to report that they were
-	// recovered. So what has to be recovered belongs to no member in Members, or belonged to those in Joined before.
+	// recovered. So what has to be recovered belongs to no member in Members, or belonged to those in Joined before. A member that the
+	// council has removed is named as it was called.
 	Failed     []string `json:"failed,omitempty"`
 	Joined     []string `json:"joined,omitempty"`
 	Unfinished []string `json:"unfinished,omitempty"`

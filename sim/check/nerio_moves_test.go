@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/regentproject/regent/internal/protocol"
+	"github.com/regentproject/regent/internal/protocol/council"
 	"github.com/regentproject/regent/sim"
 )
 
@@ -109,6 +110,62 @@ func TestMoves(t *testing.T) {
 	} {
 		x := newMovesTrace()
 		c.tell(x)
+		if (x.err == nil) != (c.want == "") || x.err != nil && !strings.Contains(x.err.Error(), c.want) {
+			t.Errorf("%s: %v, want %q", name, x.err, c.want)
+		}
+	}
+}
+
+// The leader of a council that changes hands over by its own configuration.
+func TestMovesInACouncilThatChanges(t *testing.T) {
+	// a leads and goes last; b may lead from number 2 on, and c goes first by its priority from then on.
+	conf := func(number uint64, b council.Role, priority int) *council.Config {
+		return &council.Config{Number: number, Members: []council.Member{{Seat: 0, Name: "a", Role: council.Leader},
+			{Seat: 1, Name: "b", Role: b, Since: 1, Priority: 1}, {Seat: 2, Name: "c", Role: council.Leader, Priority: priority}}}
+	}
+	first, second := conf(1, council.Observer, -1), conf(2, council.Leader, 2)
+	begin := func() *movesTrace {
+		x := newMovesTrace()
+		x.c.leaders = protocol.Set{}
+		for _, c := range []*council.Config{first, second} {
+			x.see(0, protocol.Fact{Ev: protocol.EvChosen, Detail: c})
+		}
+		for r := range protocol.Rank(3) {
+			x.see(r, protocol.Fact{Ev: protocol.EvAdopt, Seq: 1})
+		}
+		return x
+	}
+	adopt := func(x *movesTrace, r protocol.Rank) { x.see(r, protocol.Fact{Ev: protocol.EvAdopt, Seq: 2}) }
+	for name, c := range map[string]struct {
+		tell func(x *movesTrace)
+		want string
+	}{
+		"to a newcomer with a vote":   {func(x *movesTrace) { adopt(x, 0); adopt(x, 1); x.move(0, 1, "g", 1) }, ""},
+		"to one without a vote":       {func(x *movesTrace) { adopt(x, 1); x.move(0, 1, "g", 1) }, "may not lead it in configuration 1"},
+		"by the new priorities":       {func(x *movesTrace) { adopt(x, 0); x.move(0, 2, "g", 1) }, ""},
+		"by priorities of later":      {func(x *movesTrace) { x.move(0, 2, "g", 1) }, "does not go before it in configuration 1"},
+		"in the Step of the adoption": {func(x *movesTrace) { x.move(0, 1, "g", 1); x.now -= sim.Real(100 * time.Millisecond); adopt(x, 0) }, ""},
+		"to one that goes behind": {func(x *movesTrace) {
+			adopt(x, 0)
+			adopt(x, 2)
+			x.move(0, 2, "g", 1)
+			x.leads(2, "g", 7)
+			x.move(2, 1, "h", 3)
+		}, "does not go before"},
+		"again with a step and no reason": {func(x *movesTrace) {
+			adopt(x, 0)
+			x.move(0, 2, "g", 1)
+			x.leads(2, "g", 7)
+			adopt(x, 2)
+			x.leads(0, "g", 8)
+			x.move(0, 2, "g", 4)
+		}, "has not joined"},
+	} {
+		x := begin()
+		c.tell(x)
+		if x.err == nil {
+			x.see(2, protocol.Fact{Ev: protocol.EvSettle})
+		}
 		if (x.err == nil) != (c.want == "") || x.err != nil && !strings.Contains(x.err.Error(), c.want) {
 			t.Errorf("%s: %v, want %q", name, x.err, c.want)
 		}
