@@ -78,7 +78,8 @@ lease that any program may ask for, and drift, the bound on how far the rate of 
 is off. The files of the hosts need not be changed: once the council has begun, what the
 members have agreed on counts. A longest lease that is shorter than leases in force is
 refused, and the error names these. Raise drift before clocks become worse, and lower it
-after they have become better: until the change is over, clocks must be within both bounds.` + changeStatus,
+after they have become better: until the change is over, and for the longest lease after that,
+clocks must be within both bounds.` + changeStatus,
 		Example: `  regent members timing
   regent members timing longest_lease=20s
   regent members timing drift=0.002 --dry-run`,

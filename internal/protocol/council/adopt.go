@@ -165,12 +165,30 @@ func (m *Machine) trySettle(now protocol.Time) {
 
 func (m *Machine) settled(now protocol.Time, floor uint64) {
 	floor = max(floor, m.rec.Conf.Floor)
-	m.rec.Settled, m.rec.Bound = true, m.rec.Conf.Terms.Wait()
+	m.rec.Settled = true
 	m.settledAt = now
 	m.host.Raise(now, floor)
 	m.write()
 	m.out.Facts = append(m.out.Facts, protocol.Fact{Ev: protocol.EvSettle, Dom: protocol.Quorum, Seq: m.rec.Conf.Number, Term: floor, Members: m.rec.Conf.Voters()})
 	m.repeat = now
+}
+
+// lowerBound lets the bound fall. A voter that is not in the majority which has waited may have promised something under the terms of before
+// until then, and its holder goes on counting that in the present configuration (R6). So the bound stands for its own length after the
+// member has settled.
+func (m *Machine) lowerBound(now protocol.Time) {
+	if now >= m.boundFalls() && m.next == nil && m.host.Inc() != 0 {
+		m.rec.Bound = m.rec.Conf.Terms.Wait()
+		m.write()
+	}
+}
+
+// boundFalls returns when the bound falls; Never if it does not.
+func (m *Machine) boundFalls() protocol.Time {
+	if !m.rec.Settled || m.rec.Bound <= m.rec.Conf.Terms.Wait() {
+		return protocol.Never
+	}
+	return m.settledAt.Add(m.rec.Bound)
 }
 
 // watch is the second half of R7: a member that hears no majority asks whether there is a later configuration.

@@ -466,7 +466,8 @@ func TestAMinorityDoesNotSettle(t *testing.T) {
 	}
 }
 
-// D shortmax: what a lost disk promised under a longer term may stand until the next configuration has settled.
+// D shortmax: what a lost disk promised under a longer term may stand until the next configuration has settled, and for the longest promise
+// of before after that: a voter that is not of the majority which has waited may have promised it until then, and its holder counts it still.
 func TestBoundFallsOnlyWhenSettled(t *testing.T) {
 	c := conf(4, "abc")
 	c.Terms.Longest = time.Second
@@ -479,6 +480,16 @@ func TestBoundFallsOnlyWhenSettled(t *testing.T) {
 		t.Errorf("D shortmax: it names %v, want %v", k.Bound, c.Terms.Wait())
 	}
 	a.get('b', &Carry{Number: 5, Settled: true})
+	a.pass(c.Terms.Wait() - 1)
+	a.receive('c', &Recover{Slot: 6, Ballot: ballot(2, 'c')})
+	if k, _, ok := sent[*Known](a); !ok || k.Bound != c.Terms.Wait() {
+		t.Errorf("D shortmax: as soon as it has settled it names %v, want %v", k.Bound, c.Terms.Wait())
+	}
+	if at := a.m.Wake(); at > a.now+1 {
+		t.Errorf("it wakes at %v, and the bound falls at %v", at, a.now+1)
+	}
+	a.pass(1)
+	a.persist()
 	a.receive('c', &Recover{Slot: 6, Ballot: ballot(2, 'c')})
 	if k, _, ok := sent[*Known](a); !ok || k.Bound != short.Terms.Wait() {
 		t.Errorf("it names %v, want %v", k.Bound, short.Terms.Wait())

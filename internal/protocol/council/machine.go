@@ -229,6 +229,7 @@ func (m *Machine) settle(now protocol.Time) {
 	case seated:
 		m.noteLate()
 		m.trySettle(now)
+		m.lowerBound(now)
 		m.propose(now)
 		m.repeatCarry(now)
 		m.recall(now)
@@ -273,7 +274,7 @@ func (m *Machine) Wake() protocol.Time {
 func (m *Machine) seatedWake() protocol.Time {
 	at := protocol.Never
 	if m.rec.Settled {
-		at = min(m.attempt.due, m.proposeAt())
+		at = min(m.attempt.due, m.proposeAt(), m.boundFalls())
 	}
 	if !m.rec.Settled || m.rec.Conf.Goal != nil {
 		at = min(at, m.repeat)

@@ -16,7 +16,7 @@ type Record struct {
 	// Ballot is the highest that the member has promised, and Accepted what it has accepted, for the number after that of Conf.
 	Ballot   Ballot
 	Accepted Vote
-	// Bound is for how long, on any clock, promises of members may stand. Invariant: it falls only when the member settles.
+	// Bound is for how long, on any clock, promises of members may stand. Invariant: it falls only once it has passed since the member settled.
 	Bound time.Duration
 	// Birth is the member's own, and Removed says that Conf has no member of its name and birth.
 	Birth   Birth
