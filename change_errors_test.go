@@ -22,7 +22,7 @@ import (
 func (c *changingCouncil) ask(at string, change roster.Change) <-chan error {
 	done := make(chan error, 1)
 	go func() {
-		_, err := c.members[at].Change(c.t.Context(), change)
+		_, err := c.at(at).Change(c.t.Context(), change)
 		done <- err
 	}()
 	return done
@@ -44,7 +44,7 @@ func reads(t *testing.T, what string, err error, is error, words ...string) {
 
 // troubles returns what a member says about those that a change waits for.
 func (c *changingCouncil) troubles(at string) string {
-	now := c.members[at].Council()
+	now := c.at(at).Council()
 	return strings.Join(now.Troubles(), "; ")
 }
 
@@ -62,7 +62,7 @@ func TestNewMemberThatNeverComesUp(t *testing.T) {
 				t.Errorf("nothing says %q: %s", w, got)
 			}
 		}
-		_, err := c.members["a"].Change(t.Context(), roster.Change{Add: []Peer{c.peers["e"]}})
+		_, err := c.at("a").Change(t.Context(), roster.Change{Add: []Peer{c.peers["e"]}})
 		reads(t, "another change", err, roster.ErrChanging, "asked for at b 40s ago", "adding d", "waits for d", "cancel it, or wait")
 		err = <-done
 		reads(t, "the end", err, roster.ErrCancelled, "given up: d was not heard for 10m0s; nothing was risked", "the council is a b c")
@@ -83,7 +83,7 @@ func TestReplacementThatNeverComesUp(t *testing.T) {
 		err := <-c.ask("a", roster.Change{Add: []Peer{c.peers["d"]}, Remove: []string{"c"}, Within: 3 * time.Minute})
 		reads(t, "the end", err, roster.ErrCancelled, "d was not heard for 3m0s")
 		c.stillLeads(lead, "after it was given up")
-		if now := c.members["b"].Council(); slices.Contains(memberNames(now), "d") {
+		if now := c.at("b").Council(); slices.Contains(memberNames(now), "d") {
 			t.Errorf("d is still there: %+v", now)
 		}
 		c.restart("c")
@@ -103,7 +103,7 @@ func TestChangeWithTooFewMembers(t *testing.T) {
 		c.crash("b")
 		c.crash("c")
 		began := time.Now()
-		_, err := c.members["a"].Change(t.Context(), roster.Change{Remove: []string{"c"}})
+		_, err := c.at("a").Change(t.Context(), roster.Change{Remove: []string{"c"}})
 		reads(t, "a change", err, roster.ErrNoQuorum, "b, c did not answer for 5s", "2 of 3 voters must agree", "nothing has changed", "start their agents")
 		if took := time.Since(began); took > 7*time.Second {
 			t.Errorf("it is refused after %v", took)
@@ -111,7 +111,7 @@ func TestChangeWithTooFewMembers(t *testing.T) {
 		c.restart("b")
 		c.restart("c")
 		time.Sleep(2 * time.Minute)
-		if now := c.members["a"].Council(); now.Number != 0 || now.Running() {
+		if now := c.at("a").Council(); now.Number != 0 || now.Running() {
 			t.Errorf("a change that was refused has begun: %+v", now)
 		}
 		if now := c.change("a", roster.Change{Remove: []string{"c"}}); !slices.Equal(memberNames(now), []string{"a", "b"}) {
@@ -244,7 +244,7 @@ func TestHostThatKnowsNoKeyIsToldToJoinAgain(t *testing.T) {
 
 // present lists the members of the council as a member knows them, with their keys.
 func (c *changingCouncil) present(at string) (all []Peer) {
-	for _, name := range memberNames(c.members[at].Council()) {
+	for _, name := range memberNames(c.at(at).Council()) {
 		all = append(all, c.peers[name])
 	}
 	return all
@@ -255,7 +255,7 @@ func TestForecastOfAChange(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newChanging(t, []string{"a", "b", "c"}, "d")
 		time.Sleep(10 * time.Second)
-		f, err := c.members["a"].Forecast(roster.Change{Add: []Peer{c.peers["d"]}}, map[string]string{"a": "x", "b": "x", "c": "y", "d": "y"})
+		f, err := c.at("a").Forecast(roster.Change{Add: []Peer{c.peers["d"]}}, map[string]string{"a": "x", "b": "x", "c": "y", "d": "y"})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -270,10 +270,10 @@ func TestForecastOfAChange(t *testing.T) {
 		if f.Steps != 3 || f.Takes <= 0 || len(f.Short) != 0 {
 			t.Errorf("%+v", f)
 		}
-		if _, err := c.members["a"].Forecast(roster.Change{Remove: []string{"x"}}, nil); err == nil {
+		if _, err := c.at("a").Forecast(roster.Change{Remove: []string{"x"}}, nil); err == nil {
 			t.Error("what cannot be is foreseen")
 		}
-		if now := c.members["a"].Council(); now.Number != 0 || now.Running() {
+		if now := c.at("a").Council(); now.Number != 0 || now.Running() {
 			t.Errorf("it has changed something: %+v", now)
 		}
 	})
@@ -290,7 +290,7 @@ func TestAllMembersAreReplacedByOneChange(t *testing.T) {
 		for i := range groups {
 			led.Add(1)
 			go func() {
-				l, err := must(c.members["a"].Group(fmt.Sprint("g", i))).Campaign(t.Context())
+				l, err := must(c.at("a").Group(fmt.Sprint("g", i))).Campaign(t.Context())
 				tokens[i] = l.Token()
 				led.Done()
 				if err == nil {
@@ -309,10 +309,10 @@ func TestAllMembersAreReplacedByOneChange(t *testing.T) {
 		began := time.Now()
 		for i := range groups {
 			next.Go(func() {
-				l, err := must(c.members["d"].Group(fmt.Sprint("g", i))).Campaign(t.Context())
+				l, err := must(c.at("d").Group(fmt.Sprint("g", i))).Campaign(t.Context())
 				for err != nil && t.Context().Err() == nil && time.Since(began) < time.Minute { // d has no vote yet
 					time.Sleep(10 * time.Millisecond)
-					l, err = must(c.members["d"].Group(fmt.Sprint("g", i))).Campaign(t.Context())
+					l, err = must(c.at("d").Group(fmt.Sprint("g", i))).Campaign(t.Context())
 				}
 				if err != nil {
 					t.Errorf("group %d: %v", i, err)

@@ -91,6 +91,13 @@ func (c *changingCouncil) join(name string, config Config) *Member {
 	return m
 }
 
+// at returns a member.
+func (c *changingCouncil) at(name string) *Member {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.members[name]
+}
+
 // welcome starts a member that joins, and returns once it takes part.
 func (c *changingCouncil) welcome(name string) {
 	c.join(name, Config{Join: c.first, Bind: name + ":7400"})
@@ -101,7 +108,7 @@ func (c *changingCouncil) change(at string, change roster.Change) roster.Council
 	c.t.Helper()
 	ctx, cancel := context.WithTimeout(c.t.Context(), 2*time.Minute)
 	defer cancel()
-	now, err := c.members[at].Change(ctx, change)
+	now, err := c.at(at).Change(ctx, change)
 	if err != nil {
 		c.t.Fatalf("change at %s: %v\n%+v", at, err, now)
 	}
@@ -132,7 +139,7 @@ type aLeader struct {
 
 func (c *changingCouncil) lead(at, group string) *aLeader {
 	c.t.Helper()
-	l, err := must(c.members[at].Group(group)).Campaign(c.t.Context())
+	l, err := must(c.at(at).Group(group)).Campaign(c.t.Context())
 	if err != nil {
 		c.t.Fatal(err)
 	}
@@ -159,12 +166,12 @@ func TestMemberIsReplaced(t *testing.T) {
 		}
 		c.stillLeads(lead, "after c was replaced by d")
 		time.Sleep(5 * time.Second)
-		if m := c.members["d"]; m == nil || m.Council().Number != now.Number {
+		if m := c.at("d"); m == nil || m.Council().Number != now.Number {
 			t.Fatal("d does not take part")
 		}
 		next := make(chan *Lease, 1)
 		go func() {
-			l, err := must(c.members["d"].Group("g")).Campaign(t.Context())
+			l, err := must(c.at("d").Group("g")).Campaign(t.Context())
 			if err != nil {
 				t.Error(err)
 			}
@@ -211,7 +218,7 @@ func (c *changingCouncil) expect(what string, at []string, want ...string) {
 	slices.Sort(want)
 	late := time.After(time.Minute)
 	for _, name := range at {
-		m := c.members[name]
+		m := c.at(name)
 		for done := false; !done; {
 			moved := m.changing.moved.Wait()
 			now := m.Council()
@@ -251,7 +258,7 @@ func TestCouncilGrowsAndShrinks(t *testing.T) {
 		c.stillLeads(lead, "alone again")
 		for _, name := range []string{"b", "c", "d", "e"} {
 			select {
-			case <-c.members[name].closed:
+			case <-c.at(name).closed:
 			case <-time.After(time.Minute):
 				t.Errorf("%s was removed, and goes on", name)
 			}
@@ -302,7 +309,7 @@ func TestAllMembersAreReplaced(t *testing.T) {
 		}
 		token := lead.lease.Token()
 		next := make(chan *Lease, 1)
-		go func() { next <- must(must(c.members["d"].Group("g")).Campaign(t.Context())) }()
+		go func() { next <- must(must(c.at("d").Group("g")).Campaign(t.Context())) }()
 		go func() { // the program of a stops as soon as it is asked to
 			<-lead.lease.Done()
 			_ = lead.lease.Resign(t.Context())
@@ -329,7 +336,7 @@ func TestMembersRestartInTheCouncilThatTheyAgreedOn(t *testing.T) {
 		if got := memberNames(now); !slices.Equal(got, []string{"b", "c", "d"}) {
 			t.Fatalf("the council is %v", got)
 		}
-		<-c.members["a"].closed
+		<-c.at("a").closed
 		lead := c.lead("b", "g")
 		for _, name := range []string{"c", "d"} {
 			c.crash(name)
@@ -345,7 +352,7 @@ func TestMembersRestartInTheCouncilThatTheyAgreedOn(t *testing.T) {
 		c.restart("c")
 		c.expect("after c lost its disk", []string{"b", "c"}, "b", "c", "d")
 		c.stillLeads(lead, "after c lost its disk")
-		if got := peerNames(c.members["c"].Members()); !slices.Equal(got, []string{"b", "c", "d"}) {
+		if got := peerNames(c.at("c").Members()); !slices.Equal(got, []string{"b", "c", "d"}) {
 			t.Errorf("c shows the members %v", got)
 		}
 	})
@@ -357,15 +364,15 @@ func TestChangeIsCancelled(t *testing.T) {
 		c := newChanging(t, []string{"a", "b", "c"}, "d", "e")
 		done := make(chan error, 1)
 		go func() {
-			_, err := c.members["a"].Change(t.Context(), roster.Change{Add: []Peer{c.peers["d"]}})
+			_, err := c.at("a").Change(t.Context(), roster.Change{Add: []Peer{c.peers["d"]}})
 			done <- err
 		}()
 		time.Sleep(20 * time.Second)
-		now := c.members["b"].Council()
+		now := c.at("b").Council()
 		if now.Phase != roster.Learning || !slices.Equal(now.WaitsFor, []string{"d"}) || now.By != "a" || len(now.Goal) != 4 {
 			t.Errorf("while d is not up: %+v", now)
 		}
-		if _, err := c.members["b"].Change(t.Context(), roster.Change{Add: []Peer{c.peers["e"]}}); !errors.Is(err, roster.ErrChanging) {
+		if _, err := c.at("b").Change(t.Context(), roster.Change{Add: []Peer{c.peers["e"]}}); !errors.Is(err, roster.ErrChanging) {
 			t.Errorf("another change meanwhile: %v", err)
 		}
 		c.change("c", roster.Change{Cancel: true})
@@ -373,7 +380,7 @@ func TestChangeIsCancelled(t *testing.T) {
 		if err := <-done; !errors.Is(err, roster.ErrCancelled) {
 			t.Errorf("the change that was cancelled: %v", err)
 		}
-		if _, err := c.members["a"].Change(t.Context(), roster.Change{Cancel: true}); !errors.Is(err, roster.ErrUnchanged) {
+		if _, err := c.at("a").Change(t.Context(), roster.Change{Cancel: true}); !errors.Is(err, roster.ErrUnchanged) {
 			t.Errorf("one more cancel: %v", err)
 		}
 	})
@@ -404,11 +411,11 @@ func TestChangesThatAreRefused(t *testing.T) {
 			"no member may lead": {Set: []Peer{{Name: "a", Addrs: []string{"a:1"}, Observer: true}}, Remove: []string{"b", "c"}},
 			"another number":     {Remove: []string{"c"}, Number: 7},
 		} {
-			if _, err := c.members["a"].Change(t.Context(), change); err == nil || !strings.Contains(err.Error(), what) {
+			if _, err := c.at("a").Change(t.Context(), change); err == nil || !strings.Contains(err.Error(), what) {
 				t.Errorf("%s: %v", what, err)
 			}
 		}
-		if now := c.members["a"].Council(); now.Number != 0 || now.Phase != roster.Idle {
+		if now := c.at("a").Council(); now.Number != 0 || now.Phase != roster.Idle {
 			t.Errorf("the council has changed: %+v", now)
 		}
 	})
@@ -440,7 +447,7 @@ func TestMemberWithAnotherListAndNoDiskComesBack(t *testing.T) {
 		}
 		c.expect("d is back", []string{"b", "d"}, "b", "c", "d")
 		c.stillLeads(lead, "after d came back")
-		if rank := c.members["d"].Council().Members[2].Rank; rank != 3 {
+		if rank := c.at("d").Council().Members[2].Rank; rank != 3 {
 			t.Errorf("d has rank %d", rank)
 		}
 	})
@@ -511,7 +518,7 @@ func TestMemberWithANewIdentityComesBack(t *testing.T) {
 		c.own["b"] = DrawKeys(fresh)["b"]
 		c.peers["b"], c.first = fresh[0], []Peer{c.peers["a"], fresh[0], c.peers["c"]}
 		for _, name := range []string{"a", "c"} {
-			err := c.members[name].Rekey(Config{Name: name, Key: []byte("0123456789abcdef"), OwnKeys: c.own[name], Council: slices.Clone(c.first)})
+			err := c.at(name).Rekey(Config{Name: name, Key: []byte("0123456789abcdef"), OwnKeys: c.own[name], Council: slices.Clone(c.first)})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -525,7 +532,7 @@ func TestMemberWithANewIdentityComesBack(t *testing.T) {
 		c.crash("b")
 		c.restart("b")
 		for _, name := range []string{"a", "b", "c", "d"} {
-			for _, p := range c.members[name].Members() {
+			for _, p := range c.at(name).Members() {
 				if p.Problem != "" {
 					t.Errorf("%s shows %s: %s", name, p.Name, p.Problem)
 				}

@@ -328,6 +328,9 @@ func (m *Member) goal(conf *agreed.Config, c *roster.Change) (*agreed.Goal, erro
 			continue
 		}
 		p := all.peers[x.Seat]
+		if conf.Number > 0 {
+			p.Addrs = x.Addrs // those in the file of this member are hints, and nobody has asked for them
+		}
 		w := agreed.Wish{Name: x.Name, Key: cmpKey(p.PublicKeys, x.Key), Addrs: p.Addrs, Priority: x.Priority, Weight: x.Weight, Role: x.Role, Seat: protocol.Nobody}
 		if x.Name == m.config.Name {
 			w.Key = ownKey(conf, x, m.changing.source.Load().ownKeyText())

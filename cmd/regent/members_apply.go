@@ -3,7 +3,6 @@ package main
 import (
 	"errors"
 	"fmt"
-	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -221,7 +220,8 @@ func membersApplyCommand() *cobra.Command {
 		Short: "Make the council what a file lists",
 		Long: `Compares the list of members in the file of an agent with the council, and makes one change of all
 differences. It can be run again: if there is no difference it changes nothing. Members
-that the file does not list are removed only with --prune. The longest lease and the drift
+that the file does not list are removed only with --prune. Keys of members stay as they are.
+The longest lease and the drift
 are compared where the file names them: timing.longest_lease and timing.drift.` + changeStatus,
 		Example: `  regent members apply -f regent.yaml --dry-run
   regent members apply -f regent.yaml --prune`,
@@ -260,10 +260,8 @@ func difference(members []roster.Member, wanted []regent.Peer, prune bool) (out 
 		switch {
 		case at < 0:
 			out.Add = append(out.Add, w)
-		case !samePeer(members[at].Peer, w):
-			if len(w.PublicKeys) == 0 {
-				w.PublicKeys = members[at].PublicKeys
-			}
+		case !samePeer(withoutHints(&members[at]), w):
+			w.PublicKeys = members[at].PublicKeys
 			out.Set = append(out.Set, w)
 		}
 	}
@@ -276,11 +274,18 @@ func difference(members []roster.Member, wanted []regent.Peer, prune bool) (out 
 	return out
 }
 
-// samePeer says whether a file says of a member what the council does. A file without keys is content with those agreed on.
-func samePeer(now, file regent.Peer) bool {
-	if len(file.PublicKeys) == 0 {
-		file.PublicKeys = now.PublicKeys
+// withoutHints returns a member with the addresses that members have agreed on. The agent that shows it may know more.
+func withoutHints(m *roster.Member) regent.Peer {
+	p := m.Peer
+	if m.AgreedAddrs != nil {
+		p.Addrs = m.AgreedAddrs
 	}
+	return p
+}
+
+// samePeer says whether a file says of a member what the council does. The keys of members are those agreed on: a file would bring a key back that was
+// replaced.
+func samePeer(now, file regent.Peer) bool {
 	return now.Name == file.Name && slices.Equal(now.Addrs, file.Addrs) && now.Priority == file.Priority && max(1, now.Weight) == max(1, file.Weight) && now.Witness == file.Witness &&
-		now.Observer == file.Observer && reflect.DeepEqual(now.PublicKeys, file.PublicKeys)
+		now.Observer == file.Observer
 }

@@ -16,6 +16,8 @@ func TestApplyAsksForDifferencesOnly(t *testing.T) {
 	moved.Addrs = []string{"y:2"}
 	keyless := a
 	keyless.PublicKeys = nil
+	stale, staleMoved := a, moved
+	stale.PublicKeys, staleMoved.PublicKeys = []string{"old"}, []string{"old"}
 	for name, x := range map[string]struct {
 		wanted []regent.Peer
 		prune  bool
@@ -23,6 +25,7 @@ func TestApplyAsksForDifferencesOnly(t *testing.T) {
 	}{
 		"the same":          {[]regent.Peer{a, b}, true, roster.Change{}},
 		"without keys":      {[]regent.Peer{keyless, b}, true, roster.Change{}},
+		"a replaced key":    {[]regent.Peer{stale, staleMoved}, true, roster.Change{Set: []regent.Peer{moved}}},
 		"one more":          {[]regent.Peer{a, b, c}, false, roster.Change{Add: []regent.Peer{c}}},
 		"one less":          {[]regent.Peer{a}, false, roster.Change{}},
 		"one less, pruned":  {[]regent.Peer{a}, true, roster.Change{Remove: []string{"b"}}},
