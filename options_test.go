@@ -216,7 +216,6 @@ func TestCouncilsThatCannotChangeNameTheReason(t *testing.T) {
 	for want, change := range map[string]func(*Config){
 		"different votes":            func(c *Config) { c.Council[0].Votes = 2 },
 		"number of votes of its own": func(c *Config) { c.QuorumVotes = 3 },
-		"balanced":                   func(c *Config) { c.Balance = true },
 		"no directory":               func(c *Config) { c.Dir = "" },
 	} {
 		c := Config{Name: "a", Council: peers("a", "b", "c"), Dir: "d"}
