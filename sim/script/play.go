@@ -76,17 +76,19 @@ type player struct {
 	observed    []sim.Observer
 	result      *Result
 
-	stated    map[statement]bool // in the last run, and between it and the run before
-	stale     bool               // the last run is over
-	begun     []begun
-	newest    *sim.Fault // the newest fault, with the leader's name
-	started   bool
-	printed   []string
-	late      []error // of statements that were postponed
-	watching  watch
-	ledger    *ledger.Ledger // what members have stated about their leases
-	violation error          // not yet expected
-	over      bool           // a violation was expected and came
+	stated   map[statement]bool // in the last run, and between it and the run before
+	stale    bool               // the last run is over
+	begun    []begun
+	newest   *sim.Fault // the newest fault, with the leader's name
+	started  bool
+	printed  []string
+	late     []error // of statements that were postponed
+	watching watch
+	// configurations are the digests of those that were shown.
+	configurations []uint64
+	ledger         *ledger.Ledger // what members have stated about their leases
+	violation      error          // not yet expected
+	over           bool           // a violation was expected and came
 }
 
 // A statement is a fact of a member.

@@ -57,7 +57,7 @@ func (p *player) see(r *sim.Record) {
 	case w.what == "messages" && message && w.wants(name):
 		p.print("%v %s", r.T, messageWords(r))
 	case w.what == "facts" && !message && r.Ev != sim.EvView && w.wants(string(r.Ev)):
-		p.print("%v %s", r.T, factWords(r))
+		p.print("%v %s", r.T, p.factWords(r))
 	}
 }
 
@@ -94,8 +94,21 @@ func messageWords(r *sim.Record) string {
 	return fmt.Sprintf("%v->%v %s lost (%s)", r.Node, r.Peer.Rank, name, why)
 }
 
+// digests are above every generation of a promise: facts of the council have the digest of a configuration in that place.
+const digests = 1 << 32
+
+// configuration names a configuration by the order in which the script has shown them: its digest would change with every change of the encoding.
+func (p *player) configuration(digest uint64) string {
+	i := slices.Index(p.configurations, digest)
+	if i < 0 {
+		i = len(p.configurations)
+		p.configurations = append(p.configurations, digest)
+	}
+	return fmt.Sprintf("#%d", i+1)
+}
+
 // factWords shows a record without what every fact has.
-func factWords(r *sim.Record) string {
+func (p *player) factWords(r *sim.Record) string {
 	var b strings.Builder
 	if r.Node != protocol.Nobody {
 		fmt.Fprintf(&b, "%v ", r.Node)
@@ -112,7 +125,10 @@ func factWords(r *sim.Record) string {
 		name  string
 		value uint64
 	}{{"seq", r.Seq}, {"gen", r.Gen}, {"term", r.Term}, {"tenure", r.Tenure}} {
-		if n.value != 0 {
+		switch {
+		case n.name == "gen" && n.value >= digests:
+			b.WriteString(" config " + p.configuration(n.value))
+		case n.value != 0:
 			fmt.Fprintf(&b, " %s %d", n.name, n.value)
 		}
 	}
