@@ -57,7 +57,7 @@ func (m *Member) last() roster.Council {
 // describe is Council on the loop.
 func (m *Member) describe(now protocol.Time) roster.Council {
 	all := m.council()
-	out := roster.Council{ID: m.councilID.String(), Settled: true, Fixed: m.fixed, Timing: roster.Timing{LongestLease: m.config.Timing.LongestLease, Drift: m.config.Timing.Drift}, Since: time.Now().Add(-now.Sub(protocol.Time(m.changing.at.Load())))}
+	out := roster.Council{ID: m.id().String(), Settled: true, Fixed: m.fixed, Timing: roster.Timing{LongestLease: m.config.Timing.LongestLease, Drift: m.config.Timing.Drift}, Since: time.Now().Add(-now.Sub(protocol.Time(m.changing.at.Load())))}
 	if m.authority == nil {
 		for r := range all.peers {
 			out.Members = append(out.Members, roster.Member{Peer: all.peers[r], Rank: r})
@@ -69,7 +69,8 @@ func (m *Member) describe(now protocol.Time) roster.Council {
 	if conf == nil {
 		conf = all.conf
 	}
-	out.Number, out.Settled, out.Removed, out.Timing = conf.Number, machine.Settled(), machine.Out(), rosterTiming(&conf.Terms)
+	out.ID, out.GivenUp = conf.Council.String(), givenUp(conf)
+	out.Number, out.Settled, out.Removed, out.Timing = conf.Number, machine.Settled() && !machine.Stopped(), machine.Out(), rosterTiming(&conf.Terms)
 	for i := range conf.Members {
 		x := &conf.Members[i]
 		p := peer(x)
@@ -98,6 +99,9 @@ func (m *Member) describe(now protocol.Time) roster.Council {
 	out.Ended, out.Unheard = conf.Ended, all.set(machine.Unheard())
 	phase, waits := machine.Progress(now)
 	out.Phase = phases[phase]
+	if machine.Stopped() {
+		out.Phase, waits = roster.GivingUp, machine.Awaited()
+	}
 	for r := range waits.All() {
 		out.WaitsFor = append(out.WaitsFor, all.name(r))
 	}

@@ -20,6 +20,14 @@ import (
 // council returns the council that is in force.
 func (m *Member) council() *council { return m.present.Load() }
 
+// id returns the id of the council that is in force.
+func (m *Member) id() protocol.CouncilID {
+	if all := m.council(); all != nil && all.conf != nil {
+		return all.conf.Council
+	}
+	return m.councilID
+}
+
 // fixed says why the council cannot change while it runs; empty if it can.
 func (c *Config) fixed(all *council) string {
 	roles := all.roles()
@@ -121,7 +129,7 @@ func (c *Config) hints(conf *agreed.Config, m *agreed.Member, p *Peer) {
 		return
 	}
 	file := &c.Council[i]
-	original := m.Birth == firstBirth(conf.Council, m.Name)
+	original := m.Birth == firstBirth(conf.Founder(), m.Name)
 	if conf.Number == 0 {
 		p.Addrs, p.PublicKeys, p.Revoked = slices.Clone(file.Addrs), slices.Clone(file.PublicKeys), file.Revoked
 		return

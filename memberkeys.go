@@ -134,7 +134,11 @@ func (m *Member) lifeTags() func(protocol.Inc, protocol.StartBits) protocol.Tag 
 	if err != nil {
 		return nil // pairs refuses it
 	}
-	return wire.LifeTags(key, m.councilID, m.config.Name)
+	id := m.councilID
+	if all := m.council(); all.conf != nil {
+		id = all.conf.Founder() // peers keep tags while the council is given up for another one
+	}
+	return wire.LifeTags(key, id, m.config.Name)
 }
 
 // identity returns the name and the public keys of a member.

@@ -115,6 +115,7 @@ func (g *gauges) council(c roster.Council) {
 		}
 		g.put("regent_council_members", "members of the council, by what they do: voters may lead, witnesses only vote, observers do neither", float64(n), "role", role)
 	}
+	g.put("regent_council_given_up", "1 if the council goes on from one that lost a majority for good, and nobody has acknowledged that yet", bit(c.GivenUp != nil && !c.GivenUp.Acknowledged))
 	g.put("regent_council_file_differs", "1 if the list of members, the longest lease or the drift in the configuration of this member differs from the council", bit(c.FileDiffers != ""))
 }
 

@@ -44,6 +44,8 @@ type changing struct {
 	shown   shownCouncil
 	out     bool
 	offered *agreed.Chosen
+	// warned is the last configuration for which the log says that this member was given up.
+	warned *agreed.Config
 }
 
 // shownCouncil is what programs were told of last.
@@ -53,6 +55,10 @@ type shownCouncil struct {
 	phase   agreed.Progress
 	fixed   protocol.Set
 	unheard protocol.Set
+	// The rest is how far the member has got with giving the council up.
+	stopped, asked bool
+	refused        *agreed.Refusal
+	unanswered     protocol.Set
 }
 
 // list reads the list of members of the configuration.
@@ -110,6 +116,8 @@ func (m *Member) recall(saved []byte) error {
 		return err
 	}
 	switch {
+	case kept.Removed && lostTo(kept.Conf, m.config.Name) != "":
+		return fmt.Errorf("config: %w: %s", roster.ErrGivenUp, lostTo(kept.Conf, m.config.Name))
 	case kept.Removed:
 		return fmt.Errorf("config: %w", removedBy(kept.Conf, m.config.Name))
 	case m.fixed != "" && kept.Conf.Number > 0:
@@ -154,7 +162,10 @@ func (m *Member) first() error {
 func (m *Member) changeableMachine(leases func(*council) nerio.Config, saved []byte, seed uint64) (protocol.Machine, error) {
 	t := m.timing()
 	o := agreed.Options{Name: m.config.Name, RoundTrip: t.RoundTrip, Renew: t.Renew, Dead: max(leastDead, 2*t.LongestLease),
-		Quiet: max(leastQuiet, 2*t.LongestLease), Patience: changePatience, Answer: max(changeAnswer, 8*t.RoundTrip)}
+		Quiet: max(leastQuiet, 2*t.LongestLease), Patience: changePatience, Answer: max(changeAnswer, 8*t.RoundTrip), MournPromises: mournPromises}
+	if !m.config.Consistent {
+		o.Mourn = leastMourn
+	}
 	if all := m.council(); !all.changed() {
 		o.First = m.council().conf
 	}
@@ -204,6 +215,12 @@ func (m *Member) adopt(now protocol.Time) {
 		c.shape = s
 		m.reform(now, machine.Conf())
 	}
+	if conf := machine.Conf(); conf != nil && conf != c.warned && (machine.Out() || machine.Forgetful()) {
+		c.warned = conf
+		if text := lostTo(conf, m.config.Name); text != "" {
+			m.log.Error(text)
+		}
+	}
 	if machine.Out() && !c.out {
 		c.out = true
 		last := m.describe(now)
@@ -211,7 +228,8 @@ func (m *Member) adopt(now protocol.Time) {
 		m.log.Warn("the member leaves", "err", removedBy(machine.Conf(), m.config.Name))
 		go func() { _ = m.Leave(context.Background()) }()
 	}
-	shown := shownCouncil{conf: machine.Conf(), settled: machine.Settled(), fixed: machine.Fixed(), unheard: machine.Unheard()}
+	shown := shownCouncil{conf: machine.Conf(), settled: machine.Settled(), fixed: machine.Fixed(), unheard: machine.Unheard(), stopped: machine.Stopped()}
+	shown.asked, shown.refused, shown.unanswered = machine.Surrendering()
 	if shown.conf != nil && (shown.conf.Goal != nil || !shown.settled || machine.Wants()) {
 		shown.phase, _ = machine.Progress(now)
 	}
@@ -239,8 +257,8 @@ func (m *Member) reform(now protocol.Time, conf *agreed.Config) {
 	}
 	stay, rho := before.stay(all), conf.Terms.Rho
 	same := before.shape().Same(all.shape()) && before.timing(&m.config.Timing).rho() == rho
-	summary := m.config.summary(all, m.councilID) // of source nothing counts but keys and addresses, and its defaults are not set
-	a := runtime.Adoption{Change: wire.Change{Self: all.self, Council: datagram.Council{Epoch: conf.Number, Digest: summary.Digest()}, Rho: rho, Pairs: pairs, Stay: stay,
+	summary := m.config.summary(all, conf.Council) // of source nothing counts but keys and addresses, and its defaults are not set
+	a := runtime.Adoption{Change: wire.Change{Self: all.self, Council: datagram.Council{Epoch: conf.Number, Digest: summary.Digest()}, Rho: rho, ID: conf.Council, Pairs: pairs, Stay: stay,
 		Absent: all.absent}, Names: all.names(), Summary: summary}
 	unresolved := false
 	for r := range all.peers {
@@ -256,12 +274,18 @@ func (m *Member) reform(now protocol.Time, conf *agreed.Config) {
 		m.log.Error("the council cannot be reached with its keys", "err", err)
 		return
 	}
+	if m.port.Herald != nil {
+		m.port.Herald.Council = conf.Council
+	}
 	m.present.Store(all)
 	m.warnOfShorter(all)
 	m.loop.Reform(now, all.self, rho, !same)
 	m.log.Info("the council has changed", "number", conf.Number, "members", all.list())
 	if before.conf != nil && before.conf.Terms != conf.Terms {
 		m.log.Info("the members have agreed on another timing", "timing", rosterTiming(&conf.Terms), "before", rosterTiming(&before.conf.Terms))
+	}
+	if p := conf.Parent(); p != nil && !conf.Acknowledged && conf.Number == p.Number+1 {
+		m.log.Warn("the council was given up, and this member goes on in another one", "given up", p.Council.String(), "lost", p.Lost, "council", conf.Council.String())
 	}
 	if unresolved {
 		select {
@@ -321,7 +345,7 @@ func (m *Member) herald(socket runtime.Socket) *runtime.Herald {
 	if m.fixed != "" {
 		return nil
 	}
-	h := &runtime.Herald{Council: m.councilID, Socket: socket, Trusted: m.trusts, Offer: m.offer, Everywhere: m.everywhere}
+	h := &runtime.Herald{Council: m.id(), Socket: socket, Trusted: m.trusts, Offer: m.offer, Everywhere: m.everywhere}
 	h.SetCourier(m.courier())
 	return h
 }
@@ -440,8 +464,10 @@ func (m *Member) welcome(c *agreed.Chosen) string {
 	conf := c.Conf
 	x := conf.Named(m.config.Name)
 	switch {
-	case m.councilID != (protocol.CouncilID{}) && m.councilID != conf.Council:
+	case m.councilID != (protocol.CouncilID{}) && m.councilID != conf.Council && !conf.Descends(m.councilID):
 		return fmt.Sprintf("the council %v answers, and council_id is %v: name the hosts of the right council, or correct council_id", conf.Council, m.councilID)
+	case x == nil && lostTo(conf, m.config.Name) != "":
+		return lostTo(conf, m.config.Name)
 	case x == nil:
 		return fmt.Sprintf("council %v (number %d) does not list %s yet: add it there ('regent members add')", conf.Council, conf.Number, m.config.Name)
 	case !slices.ContainsFunc(strings.Fields(m.config.ownKeyText()), func(k string) bool { return slices.Contains(strings.Fields(x.Key), k) }):

@@ -30,7 +30,7 @@ func TestCouncilShowsHowFarAChangeHasGot(t *testing.T) {
 		c.lead("b", "h")
 		time.Sleep(time.Second)
 		before := c.members["a"].Council()
-		if got, want := councilMetrics(c.members["a"]), `number 0; settled 1; members{role="voter"} 3; file_differs 0`; got != want {
+		if got, want := councilMetrics(c.members["a"]), `number 0; settled 1; members{role="voter"} 3; given_up 0; file_differs 0`; got != want {
 			t.Errorf("before: %s\nwant    %s", got, want)
 		}
 		if slices.ContainsFunc(before.Members, func(m roster.Member) bool { return m.Adopted || m.Settled || m.Learnt > 0 }) {
@@ -44,7 +44,7 @@ func TestCouncilShowsHowFarAChangeHasGot(t *testing.T) {
 		if got, want := now.Progress(), "number 1 to 2: adding d, removing c; learning: d knows 0 of 2 groups; waits for d"; got != want {
 			t.Errorf("while d is not up: %s\nwant               %s", got, want)
 		}
-		if got, want := councilMetrics(c.members["b"]), `number 1; settled 1; change{phase="learning"} 1; waits_for{peer="d"} 1; members{role="voter"} 3; members{role="observer"} 1; file_differs 1`; got != want {
+		if got, want := councilMetrics(c.members["b"]), `number 1; settled 1; change{phase="learning"} 1; waits_for{peer="d"} 1; members{role="voter"} 3; members{role="observer"} 1; given_up 0; file_differs 1`; got != want {
 			t.Errorf("while d is not up: %s\nwant               %s", got, want)
 		}
 		for i := range now.Members {

@@ -289,7 +289,7 @@ func (m *Member) endpoint(all *council, summary *wire.Summary) (*wire.Endpoint, 
 	if !all.absent.Empty() {
 		everyone := protocol.Everyone(n)
 		rates.Adopt(n, n-all.absent.Len(), t.rho(), everyone)
-		err = packets.Adopt(m.world.Clock.Now(), &wire.Change{Self: all.self, Council: judge.Council, Rho: t.rho(), Pairs: m.keys.pairs, Stay: everyone, Absent: all.absent})
+		err = packets.Adopt(m.world.Clock.Now(), &wire.Change{Self: all.self, Council: judge.Council, Rho: t.rho(), Pairs: m.keys.pairs, Stay: everyone, Absent: all.absent, ID: m.councilID})
 	}
 	return packets, rates, err
 }
@@ -317,11 +317,14 @@ func (c *Config) councilID(encoded []byte) (id protocol.CouncilID, spoken bool, 
 			return id, false, err
 		}
 	}
+	id = r.Council
 	if c.CouncilID != "" {
 		id, err = protocol.ParseCouncilID(c.CouncilID)
-		return id, r.Inc != 0, err
 	}
-	return r.Council, r.Inc != 0, nil
+	if kept, wrong := part(encoded); wrong == nil && kept != nil && kept.Conf.Descends(id) {
+		id = kept.Conf.Council // the council of the file was given up
+	}
+	return id, r.Inc != 0, err
 }
 
 // facts logs what the council's machine states about earlier lives of this member.

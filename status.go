@@ -234,7 +234,7 @@ func (m *Member) Members() []PeerStatus {
 func (m *Member) Status() Status {
 	stats := m.loop.Stats()
 	local := m.localConfig(1)
-	out := Status{Name: m.config.Name, CouncilID: m.councilID.String(), Incarnation: uint64(stats.Inc()), Waiting: m.waiting(context.Background()),
+	out := Status{Name: m.config.Name, CouncilID: m.id().String(), Incarnation: uint64(stats.Inc()), Waiting: m.waiting(context.Background()),
 		Realtime: stats.Scheduling() == thread.Realtime, ClockFault: m.clockBad.Load(), Drained: m.drained.Load(), NoAccess: m.access.any(m.world.Clock.Now()), Accused: m.accused.current(m.world.Clock.Now()), Leading: m.groupTable.Leading(), QuorumVotes: m.council().quorumVotes(), Kappa: local.Kappa(),
 		PauseCount: stats.Late.Count(), PauseMedian: stats.Late.Quantile(0.5), PauseP99: stats.Late.Quantile(0.99), PauseLongest: stats.Late.Longest()}
 	now := m.world.Clock.Now()

@@ -69,6 +69,8 @@ type Council struct {
 	// FileDiffers says in what the list of members, and the timing that the members agree on, in the file of the member that was asked differ
 	// from the council; empty if they do not.
 	FileDiffers string `json:"file_differs,omitempty"`
+	// GivenUp is the council that this one goes on from, because a majority of that was lost; nil if this one was begun.
+	GivenUp *GivenUp `json:"given_up,omitempty"`
 }
 
 // Timing is what the members agree on besides who they are. The other settings are those of each member's own configuration.
@@ -119,10 +121,12 @@ const (
 	Blocked Phase = "blocked"
 	// Agreeing: members agree on the next step.
 	Agreeing Phase = "agreeing"
+	// GivingUp: the member has agreed to give the council up, and takes part in nothing until all survivors have ([Recovery]).
+	GivingUp Phase = "giving up"
 )
 
 // Phases returns those of a change that is running.
-func Phases() []Phase { return []Phase{Settling, Learning, HandingOver, Blocked, Agreeing} }
+func Phases() []Phase { return []Phase{Settling, Learning, HandingOver, Blocked, Agreeing, GivingUp} }
 
 // A Change is what is to become of the council. All of it is one change: members reach it in steps, of which each changes one vote at
 // most, and any member that is left goes on with it.

@@ -61,3 +61,22 @@ type CouncilInfo struct {
 	// Forecast is what a change that was asked for would do.
 	Forecast *roster.Forecast `json:"forecast,omitempty"`
 }
+
+// RecoverOrder is the body of an order to give the council up, which has lost a majority of its voters for good.
+type RecoverOrder struct {
+	roster.Recovery
+	// Wait is how long the answer may wait until the new council can elect.
+	Wait time.Duration `json:"wait_ns,omitempty"`
+}
+
+// RecoverInfo is what became of such an order.
+type RecoverInfo struct {
+	roster.Outlook
+	// Unpromised says what can no longer be promised.
+	Unpromised []string `json:"unpromised"`
+	// Done says that the new council can elect, or that the others were only asked and agree.
+	Done bool `json:"done,omitempty"`
+}
+
+// AcknowledgeOrder is the body of an order to take note of what can no longer be promised. It says nothing.
+type AcknowledgeOrder struct{}

@@ -60,6 +60,9 @@ type (
 		Drain(ctx context.Context, drain bool, o *api.DrainOrder) (api.Drained, error)
 		// ChangeCouncil changes who the members are.
 		ChangeCouncil(ctx context.Context, o *api.CouncilOrder) (api.CouncilInfo, error)
+		// RecoverCouncil gives the council up, and goes on with the members that are left. AcknowledgeCouncil takes note of that.
+		RecoverCouncil(ctx context.Context, o *api.RecoverOrder) (api.RecoverInfo, error)
+		AcknowledgeCouncil(ctx context.Context) (api.CouncilInfo, error)
 	}
 
 	// campaigns is for programs that campaign over HTTP: campaign.go.

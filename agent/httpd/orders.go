@@ -31,6 +31,12 @@ func (s *Server) writeRoutes() []Route {
 		{Method: "POST", Path: "/v1/council", Requires: access.Writer, Right: access.MayOperate, All: true, Audit: "members", In: api.CouncilOrder{},
 			Out:     map[int]any{200: api.CouncilInfo{}, 202: api.CouncilInfo{}, 400: api.Refusal{}, 409: api.Refusal{}, 413: api.Refusal{}, 503: api.Refusal{}},
 			Summary: "Add, remove, replace or change members while the council runs; 202 while the change goes on.", Serve: s.serveCouncilChange},
+		{Method: "POST", Path: "/v1/council/recover", Requires: access.Writer, Right: access.MayOperate, All: true, Audit: "recover", In: api.RecoverOrder{},
+			Out:     map[int]any{200: api.RecoverInfo{}, 202: api.RecoverInfo{}, 400: api.Refusal{}, 409: api.Refusal{}, 413: api.Refusal{}, 503: api.Refusal{}},
+			Summary: "Give up a council that has lost a majority for good, and go on with the members that are left; 202 while they wait.", Serve: s.serveRecover},
+		{Method: "POST", Path: "/v1/council/acknowledge", Requires: access.Writer, Right: access.MayOperate, All: true, Audit: "acknowledge", In: api.AcknowledgeOrder{},
+			Out:     map[int]any{200: api.CouncilInfo{}, 400: api.Refusal{}, 409: api.Refusal{}, 413: api.Refusal{}, 503: api.Refusal{}},
+			Summary: "Take note of what can no longer be promised since a council was given up.", Serve: s.serveAcknowledge},
 		{Method: "POST", Path: "/v1/keys", Requires: access.Writer, In: access.KeyChange{}, Out: map[int]any{200: api.Health{}, 400: api.Refusal{}, 413: api.Refusal{}, 503: api.Refusal{}},
 			Summary: "Write to the audit log who has changed keys in the files of this host: for 'regent keys', on the unix socket.", Serve: s.serveKeyChange},
 	}
@@ -127,6 +133,44 @@ func (a *Server) serveCouncilChange(w http.ResponseWriter, q *http.Request) {
 		WriteJSON(w, http.StatusOK, out)
 	default:
 		WriteJSON(w, http.StatusAccepted, out)
+	}
+}
+
+// serveRecover gives the council up.
+func (a *Server) serveRecover(w http.ResponseWriter, q *http.Request) {
+	var body api.RecoverOrder
+	err := Decode(q, &body)
+	var out api.RecoverInfo
+	if err == nil {
+		withoutDeadline(w)
+		out, err = a.core.RecoverCouncil(q.Context(), &body)
+	}
+	switch {
+	case errors.Is(err, context.Canceled): // the sender does not wait for an answer
+	case err != nil:
+		WriteError(w, err)
+	case out.Done:
+		WriteJSON(w, http.StatusOK, out)
+	default:
+		WriteJSON(w, http.StatusAccepted, out)
+	}
+}
+
+// serveAcknowledge takes note of what can no longer be promised.
+func (a *Server) serveAcknowledge(w http.ResponseWriter, q *http.Request) {
+	var body api.AcknowledgeOrder
+	err := Decode(q, &body)
+	var out api.CouncilInfo
+	if err == nil {
+		withoutDeadline(w)
+		out, err = a.core.AcknowledgeCouncil(q.Context())
+	}
+	switch {
+	case errors.Is(err, context.Canceled): // the sender does not wait for an answer
+	case err != nil:
+		WriteError(w, err)
+	default:
+		WriteJSON(w, http.StatusOK, out)
 	}
 }
 

@@ -8,7 +8,7 @@ import (
 
 // CouncilOf returns the council as the page shows it. Since is when it had its number first.
 func CouncilOf(c *roster.Council, since time.Duration) *Council {
-	out := &Council{Number: c.Number, Settled: c.Settled, Since: since, Waits: c.WaitsFor, Fixed: c.Fixed, FileDiffers: c.FileDiffers}
+	out := &Council{Number: c.Number, Settled: c.Settled, Since: since, Waits: c.WaitsFor, Fixed: c.Fixed, FileDiffers: c.FileDiffers, GivenUp: c.Warning()}
 	if c.Running() {
 		out.Change, out.By, out.Blocked = c.Progress(), c.By, c.Phase == roster.Blocked
 	}

@@ -30,6 +30,7 @@ var subcommands = []func() *cobra.Command{
 	whoCommand,
 	watchCommand,
 	membersCommand,
+	recoverCommand,
 	historyCommand,
 	explainCommand,
 	resignCommand,

@@ -389,6 +389,9 @@ func showChange(c *cobra.Command, socket string) {
 	if info.Number > 0 || info.Goal != nil {
 		fmt.Fprintf(w, "council %s\n", councilLine(&info))
 	}
+	if text := info.Warning(); text != "" {
+		fmt.Fprintf(w, "warning: %s\n", text)
+	}
 	if info.Goal != nil {
 		fmt.Fprintf(w, "a change is running, asked for at %s %s ago: %s\n", or(info.By), ago(info.Asked), info.Progress())
 		for _, text := range info.Troubles() {

@@ -118,6 +118,9 @@ func (s *statusReport) findProblems() []string {
 	if s.Waiting != "" {
 		say("the member does not take part: %s", s.Waiting)
 	}
+	if s.Council != nil && s.Council.Warning() != "" {
+		say("%s", s.Council.Warning())
+	}
 	if s.ClockFault {
 		say("%s", api.ClockAdvice)
 	}

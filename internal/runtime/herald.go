@@ -133,7 +133,12 @@ func (h *Herald) answer(now protocol.Time, codec *wire.Courier, f *wire.Fetch, t
 		return
 	}
 	offer := h.Offer()
-	if offer == nil || f.Council != (protocol.CouncilID{}) && f.Council != offer.Conf.Council || f.Have > offer.Conf.Number {
+	if offer == nil {
+		return
+	}
+	switch c := offer.Conf; {
+	case c.Descends(f.Council): // a member of a council that was given up
+	case f.Council != (protocol.CouncilID{}) && f.Council != c.Council, f.Have > c.Number:
 		return
 	}
 	if now.Sub(h.second) >= time.Second {
@@ -153,7 +158,8 @@ func (h *Herald) answer(now protocol.Time, codec *wire.Courier, f *wire.Fetch, t
 
 // join puts an answer together. The other parts are asked for where the first one came from.
 func (h *Herald) join(p *wire.Part, from netip.AddrPort) *council.Chosen {
-	if p.Nonce != h.nonce || h.nonce == 0 || h.Council != (protocol.CouncilID{}) && p.Council != h.Council || p.Number+1 <= h.have {
+	mine := h.Council == (protocol.CouncilID{}) || p.Council == h.Council
+	if p.Nonce != h.nonce || h.nonce == 0 || mine && p.Number+1 <= h.have {
 		return nil
 	}
 	if len(h.parts) != p.Parts || h.number != p.Number {
@@ -176,7 +182,7 @@ func (h *Herald) join(p *wire.Part, from netip.AddrPort) *council.Chosen {
 		return nil
 	}
 	conf := new(council.Config)
-	if conf.UnmarshalBinary(b[n:]) != nil || conf.Number != p.Number || conf.Council != p.Council {
+	if conf.UnmarshalBinary(b[n:]) != nil || conf.Number != p.Number || conf.Council != p.Council || !mine && !conf.Descends(h.Council) {
 		return nil
 	}
 	return &council.Chosen{Conf: conf, Bound: time.Duration(bound)}

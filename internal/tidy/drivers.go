@@ -27,6 +27,7 @@ var tenureTimers = map[string]map[string]string{
 	},
 	"agent/core": {
 		"council.go":  "bounds how long an operator waits for the end of a change",
+		"recover.go":  "bounds how long an operator waits until a council that was given up goes on",
 		"drain.go":    "waits a moment for leaders elsewhere, for an operator",
 		"events.go":   "sends a pulse every second",
 		"orders.go":   "bounds how long a successor may be unknown",

@@ -17,7 +17,7 @@ func adopting(t *testing.T, e *Endpoint, change ...func(*PairsConfig)) {
 			f(c)
 		}
 	}
-	c := Change{Self: e.Self().Rank, Council: datagram.Council{Epoch: 2, Digest: Digest{2}}, Pairs: pairsOf(t, e.Self().Rank, 3, ringOf(t, testKey), moved),
+	c := Change{Self: e.Self().Rank, Council: datagram.Council{Epoch: 2, Digest: Digest{2}}, ID: testCouncil, Pairs: pairsOf(t, e.Self().Rank, 3, ringOf(t, testKey), moved),
 		Stay: protocol.NewSet(0, 1)}
 	if err := e.Adopt(0, &c); err != nil {
 		t.Fatal(err)

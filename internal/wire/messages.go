@@ -96,6 +96,11 @@ var Types = []Type{
 	{Number: 230, Message: (*council.Carry)(nil), Any: true},
 	{Number: 231, Message: (*council.Recover)(nil), Recovery: true, Any: true},
 	{Number: 232, Message: (*council.Known)(nil), Recovery: true, Any: true},
+	{Number: 233, Message: (*council.Abandon)(nil), Any: true},
+	{Number: 234, Message: (*council.Abandoned)(nil), Any: true},
+	{Number: 235, Message: (*council.Objected)(nil), Any: true},
+	{Number: 236, Message: (*council.Inherit)(nil), Any: true},
+	{Number: 237, Message: (*council.Inherited)(nil), Any: true},
 }
 
 var messages = newTable(Types)

@@ -60,6 +60,12 @@
 //	C-OUT             council.go       a member that was removed grants nothing
 //	C-LIVE            council.go       a council that is healed settles, and is led
 //	C-VIEW            council_rain.go  a member that has settled knows every view of an earlier configuration that programs received
+//	C-HEIR            council_heir.go  a council of survivors begins when all have agreed
+//	C-STOP            council_heir.go  a survivor that has agreed takes part in nothing
+//	C-WAIT            council_heir.go  no lease from before it was given up
+//	C-ONE (heirs)     council_heir.go  C-ONE in each council
+//	C-TOK (heirs)     council_heir.go  tokens above all of the council before
+//	C-LIVE (heirs)    council_heir.go  a council of survivors is settled and led
 //	R-JOB             council_rain.go  who was of a view and is not of the next one failed there, also if another one has the seat
 //	C-AGREE           council_rain.go  the members of a council that is healed are in one view (R-WL)
 //

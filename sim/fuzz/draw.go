@@ -40,6 +40,7 @@ func Draw(p *suite.Protocol, members int, seed uint64, length time.Duration) (Pl
 	pl.Core = d.core()
 	pl.Faults = d.faults(pl.Safety)
 	pl.Faults = append(pl.Faults, d.renewed(seed, pl.Safety)...)
+	pl.Faults = append(pl.Faults, d.disasters(seed, pl.Safety)...)
 	slices.SortStableFunc(pl.Faults, func(a, b sim.Fault) int { return int(a.At - b.At) })
 	return pl, pl.Check(p)
 }

@@ -100,6 +100,8 @@ func councilName(r protocol.Rank) string { return r.String() }
 type councilSetup struct {
 	// first is how many hosts begin the council. The others join it.
 	first int
+	// mourn is for how long members must be silent before the others give them up; zero: they do not.
+	mourn time.Duration
 	// longer is by how much promises may be longer, where programs want leases of several lengths.
 	longer, perGroup time.Duration
 	// balanced says that groups spread over the members, by weights that changes set.
@@ -142,7 +144,7 @@ func (s councilSetup) spawn(b sim.Boot) (protocol.Machine, error) { return s.mem
 // member makes a member that settles when all is carried. A host that was removed is wiped when it starts again.
 func (s councilSetup) member(b sim.Boot, carried func(uint64) bool) (*members.Machine, error) {
 	o := council.Options{Name: councilName(b.Self), Peers: protocol.Everyone(b.Members), RoundTrip: nerioTrip, Renew: nerioRenew,
-		Dead: 3 * time.Second, Quiet: time.Second, Patience: time.Second}
+		Dead: 3 * time.Second, Quiet: time.Second, Patience: time.Second, Mourn: s.mourn}
 	first := &council.Config{Terms: s.terms(0)}
 	for r := range protocol.Rank(min(s.first, b.Members)) {
 		first.Members = append(first.Members, council.Member{Seat: r, Name: councilName(r), Birth: council.Birth{byte(r + 1)}, Role: council.Leader})

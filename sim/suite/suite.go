@@ -52,6 +52,8 @@ type Protocol struct {
 	Settings int
 	// Snapshots says that random runs restore members, while they run, from snapshots of their machines.
 	Snapshots bool
+	// Disasters says that random runs have members away for long, and give their council up.
+	Disasters bool
 	// Keys says that random runs replace and revoke members' keys.
 	Keys bool
 	// Timely is the longest delay of a link while a core must converge, and Settle how long that may take.
@@ -109,7 +111,7 @@ func Lookup(name string) (*Protocol, error) {
 
 // All returns the protocols in the order of their names.
 func All() []*Protocol {
-	all := []*Protocol{councilProtocol(), councilRainProtocol(), datagramProtocol(), foundingProtocol(), linkProtocol(), nerioProtocol(), rankProtocol()}
+	all := []*Protocol{councilProtocol(), councilRainProtocol(), councilHeirProtocol(), datagramProtocol(), foundingProtocol(), linkProtocol(), nerioProtocol(), rankProtocol()}
 	all = append(append(all, stableProtocols()...), hallProtocols()...)
 	all = append(append(all, detectProtocol()), ringProtocols()...)
 	all = append(all, stackProtocols()...)

@@ -21,6 +21,8 @@ export function update(changed) {
   text(byId('ribbon-text'), c.change ? `${c.change}${by}` : `number ${c.number}, ${c.settled ? 'settled' : 'not settled'}`);
   text(byId('ribbon-note'), [c.fileDiffers, c.fixed && `This council cannot change: ${c.fixed}.`].filter(Boolean).join(' '));
   byId('ribbon-note').hidden = !c.fileDiffers && !c.fixed;
+  text(byId('ribbon-given-up'), c.givenUp ?? '');
+  byId('ribbon-given-up').hidden = !c.givenUp;
   const behind = [...state.members.values()].some((m) => m.number !== undefined && m.number !== c.number && m.state !== 'removed');
   const names = c.change || behind ? [...state.members.values()].filter((m) => m.state !== 'removed').map((m) => m.name) : [];
   keep(byId('ribbon-marks'), chips, names, chip);

@@ -10,15 +10,20 @@ import (
 
 // ask asks a member for its configuration.
 func (m *Machine) ask(from protocol.Rank) {
+	m.send(from, m.fetches(), false)
+}
+
+// fetches returns the question for a configuration.
+func (m *Machine) fetches() *Fetch {
 	f := Fetch{Blank: m.rec.Conf == nil}
 	if !f.Blank {
-		f.Have = m.rec.Conf.Number
+		f.Have, f.Council = m.rec.Conf.Number, m.rec.Conf.Council
 	}
-	m.send(from, &f, false)
+	return &f
 }
 
 func (m *Machine) onFetch(now protocol.Time, from protocol.Ident, f *Fetch) {
-	if m.knows() && (f.Blank || f.Have <= m.rec.Conf.Number) {
+	if c := m.rec.Conf; m.knows() && (f.Blank || f.Council == c.Council && f.Have <= c.Number || c.Descends(f.Council)) {
 		m.tell(now, from.Rank)
 	}
 }
@@ -44,15 +49,27 @@ func (m *Machine) tell(now protocol.Time, to protocol.Rank) {
 }
 
 func (m *Machine) onChosen(now protocol.Time, c *Chosen) {
-	if m.rec.Conf != nil && c.Conf.Council != m.rec.Conf.Council || m.opt.First != nil && c.Conf.Council != m.opt.First.Council {
-		return
+	for _, own := range []*Config{m.rec.Conf, m.opt.First} {
+		if own != nil && c.Conf.Council != own.Council && !c.Conf.Descends(own.Council) {
+			return
+		}
 	}
 	switch m.phase {
 	case forgetful:
 		m.learn(now, c)
 	case seated:
-		if c.Conf.Number > m.rec.Conf.Number && !m.host.Begun() {
+		switch heir := m.rec.Heir.Conf; {
+		case !c.Conf.after(m.rec.Conf):
+		case !m.host.Begun():
 			m.relapse()
+			m.learn(now, c)
+			return
+		case heir != nil && m.names(c.Conf) && c.Conf.Council != heir.Council && !c.Conf.Descends(heir.Council):
+			return // it has agreed to go on with another one, and nobody knows whether that is in force
+		case heir == nil && c.Conf.Council != m.rec.Conf.Council && m.names(c.Conf):
+			// It has agreed to that council, by a record that it has lost.
+			m.host.Distrust(now)
+			m.forget(now)
 			m.learn(now, c)
 			return
 		}
@@ -63,8 +80,8 @@ func (m *Machine) onChosen(now protocol.Time, c *Chosen) {
 // adopt takes a configuration with a higher number over: at first to the disk (R5). Numbers may be skipped.
 func (m *Machine) adopt(now protocol.Time, c *Config, bound time.Duration) {
 	switch {
-	case c.Number <= m.rec.Conf.Number, m.next != nil && c.Number <= m.next.Number:
-		if c.Number == m.rec.Conf.Number && c.Digest() != m.rec.Conf.Digest() {
+	case !c.after(m.rec.Conf), m.next != nil && !c.after(m.next):
+		if c.Council == m.rec.Conf.Council && c.Number == m.rec.Conf.Number && c.Digest() != m.rec.Conf.Digest() {
 			m.state(protocol.EvAdopt, c, "fork")
 		}
 		return
@@ -84,11 +101,12 @@ func (m *Machine) names(c *Config) bool {
 
 // land puts the configuration in force that is on disk now.
 func (m *Machine) land(now protocol.Time) {
-	c := m.next
+	c, another := m.next, m.next.Council != m.rec.Conf.Council
 	m.next = nil
-	m.rec.Conf, m.rec.Settled, m.rec.Ballot, m.rec.Accepted = c, false, Ballot{}, Vote{}
-	if m.want != nil && (m.want.Goal != nil || c.Goal == nil) { // it is under way, or another change is
-		m.want = nil
+	m.rec.Conf, m.rec.Settled, m.rec.Ballot, m.rec.Accepted, m.rec.Heir = c, false, Ballot{}, Vote{}, Vote{}
+	m.surrender = surrender{}
+	if w := m.want; w != nil && (w.Acknowledge && c.Acknowledged || !w.Acknowledge && (w.Goal != nil || c.Goal == nil)) {
+		m.want = nil // it is under way, or another change is
 	}
 	m.since, m.backoff, m.round = 0, 0, 0
 	if !m.names(c) {
@@ -105,6 +123,20 @@ func (m *Machine) land(now protocol.Time) {
 	}
 	m.host.Adopt(now, c, m.seat)
 	m.repeat = now
+	if another {
+		m.host.Hold(now, now.Add(m.rec.Bound))
+		m.note()
+	}
+}
+
+// hold keeps a member that has just started from granting anything while it must not (F2, F4).
+func (m *Machine) hold(now protocol.Time) {
+	switch {
+	case m.rec.Heir.Conf != nil:
+		m.host.Hold(now, protocol.Never)
+	case m.rec.Conf.youngest() && !m.rec.Settled:
+		m.host.Hold(now, now.Add(m.rec.Bound))
+	}
 }
 
 // waited says whether nothing stands any more that the member promised before it adopted the configuration.
@@ -191,7 +223,8 @@ func (m *Machine) boundFalls() protocol.Time {
 	return m.settledAt.Add(m.rec.Bound)
 }
 
-// watch is the second half of R7: a member that hears no majority asks whether there is a later configuration.
+// watch is the second half of R7: a member that hears no majority asks whether there is a later configuration. It also asks who is there:
+// members that have nothing to do are silent, and are not lost for that (F1).
 func (m *Machine) watch(now protocol.Time) {
 	if now < m.fetch {
 		return
@@ -202,8 +235,12 @@ func (m *Machine) watch(now protocol.Time) {
 			heard.Add(r)
 		}
 	}
-	if now == m.started || !m.rec.Conf.majority(heard) {
-		m.sendAll(m.rec.Conf.Present().Union(m.opt.Peers).Without(m.seat), &Fetch{Have: m.rec.Conf.Number})
+	alone := !m.rec.Conf.majority(heard)
+	if alone && m.opt.Mourn > 0 && m.host.Inc() != 0 {
+		m.sendAll(m.rec.Conf.Present().Without(m.seat), &Recover{Slot: m.rec.Conf.Number + 1, Serial: m.began}) // without its nonce: it believes its record
+	}
+	if now == m.started || alone {
+		m.sendAll(m.rec.Conf.Present().Union(m.opt.Peers).Without(m.seat), m.fetches())
 	}
 	m.fetch = now.Add(m.opt.Quiet)
 }

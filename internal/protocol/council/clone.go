@@ -17,6 +17,7 @@ func (m *Machine) Clone(h Host) *Machine {
 	c.rng = rand.New(c.pcg)
 	c.peers = slices.Clone(m.peers)
 	c.lost.answers = slices.Clone(m.lost.answers)
+	c.surrender.nonces = slices.Clone(m.surrender.nonces)
 	if m.want != nil {
 		want := *m.want
 		c.want = &want
@@ -59,6 +60,7 @@ func (m *Machine) AppendState(s *lease.State) {
 	}
 	m.appendAttempt(s)
 	m.appendLost(s)
+	m.appendSurrender(s)
 	s.Uint(uint64(len(m.peers)))
 	for i := range m.peers {
 		p := &m.peers[i]
@@ -116,6 +118,37 @@ func (m *Machine) appendLost(s *lease.State) {
 		s.Bool(k.Settled)
 		appendVoteState(s, &k.Accepted)
 		s.Uint(k.Highest)
+	}
+}
+
+func (m *Machine) appendSurrender(s *lease.State) {
+	appendVoteState(s, &m.rec.Heir)
+	x := &m.surrender
+	s.Bool(x.want != nil)
+	if x.want != nil {
+		s.B = x.want.append(s.B)
+	}
+	s.Future(x.until)
+	s.Future(x.backoff)
+	s.Bool(x.on)
+	appendBallotState(s, x.promised)
+	s.Uint(x.nonce)
+	s.Future(x.expires)
+	if !x.on {
+		return
+	}
+	appendBallotState(s, x.ballot)
+	s.Instant(x.start)
+	s.Future(x.due)
+	s.Set(x.lost)
+	s.Set(x.got)
+	s.Set(x.agreed)
+	appendVoteState(s, &x.best)
+	appendConf(s, x.value)
+	s.Uint(x.highest)
+	s.Int(int64(x.bound))
+	for r := range x.got.All() {
+		s.Uint(x.nonces[r])
 	}
 }
 

@@ -28,6 +28,10 @@ type Config struct {
 	Before protocol.Set
 	// Former are the last members that steps have removed, the latest at the end.
 	Former []Former
+	// Parents are the councils that were given up before this one, the last one last; none if the council was begun.
+	Parents []Parent `json:",omitempty"`
+	// Acknowledged says that somebody has taken note of what can no longer be promised since the last of Parents was given up.
+	Acknowledged bool `json:",omitempty"`
 }
 
 // A Former is a member that a step has removed. Agreements of consistent groups still name it, by its seat.

@@ -65,6 +65,7 @@ type node struct {
 	withheld  bool
 	missing   bool
 	caughtUp  int
+	held      protocol.Time
 }
 
 func (n *node) Inc() protocol.Inc                                 { return n.inc }
@@ -84,10 +85,13 @@ func (n *node) Distrust(protocol.Time) { n.distrust, n.inc = true, 0 }
 func (n *node) Begun() bool            { return !n.unbegun }
 func (n *node) Withhold()              { n.withheld = true }
 func (n *node) Leave(protocol.Time)    { n.left = true }
+func (n *node) Hold(_, until protocol.Time) {
+	n.held, n.promised = until, until
+}
 
 func options(name string) Options {
 	return Options{Name: name, Peers: protocol.Everyone(3), RoundTrip: trip, Renew: 50 * time.Millisecond, Dead: 3 * time.Second, Quiet: time.Second,
-		Patience: time.Second}
+		Patience: time.Second, Mourn: 10 * time.Second}
 }
 
 // start starts a member from a record; nil if it has none.

@@ -9,8 +9,11 @@ import (
 	"github.com/regentproject/regent/internal/protocol"
 )
 
-// version of the encodings. Another one is not read.
-const version = 2
+// version of the encodings, and heired that of encodings that name a council that was given up. Others are not read.
+const (
+	version = 2
+	heired  = 3
+)
 
 // Bounds of what is decoded.
 const (
@@ -22,7 +25,11 @@ const (
 
 // Append appends the canonical encoding: two configurations are equal exactly if their encodings are.
 func (c *Config) Append(b []byte) []byte {
-	b = append(b, version)
+	v := byte(version)
+	if len(c.Parents) > 0 {
+		v = heired
+	}
+	b = append(b, v)
 	b = append(b, c.Council[:]...)
 	b = binary.AppendUvarint(b, c.Number)
 	b = binary.AppendUvarint(b, uint64(len(c.Members)))
@@ -45,6 +52,9 @@ func (c *Config) Append(b []byte) []byte {
 		b = binary.AppendUvarint(b, f.Since)
 		b = binary.AppendUvarint(b, f.Until)
 		b = appendText(b, f.Name)
+	}
+	if v == heired {
+		b = appendParents(b, c.Parents, c.Acknowledged)
 	}
 	return b
 }
@@ -215,11 +225,11 @@ func (r *reader) goal() *Goal {
 }
 
 func (r *reader) config() *Config {
-	if v := r.byte(); v != version {
-		r.fail(fmt.Errorf("council: version %d of a configuration: this program reads version %d", v, version))
+	v := r.byte()
+	if v != version && v != heired {
+		r.fail(fmt.Errorf("council: version %d of a configuration: this program reads versions %d and %d", v, version, heired))
 	}
-	var c Config
-	copy(c.Council[:], r.bytes(uint64(len(c.Council))))
+	c := Config{Council: r.council()}
 	c.Number = r.uint(1<<64 - 1)
 	for range r.uint(protocol.MaxMembers) {
 		m := Member{Seat: protocol.Rank(r.uint(protocol.MaxMembers - 1)), Since: r.uint(1<<64 - 1), Birth: r.birth(), Name: r.text(), Key: r.text(), Addrs: r.addrs()}
@@ -232,6 +242,9 @@ func (r *reader) config() *Config {
 	c.Before = r.set()
 	for range r.uint(maxFormer) {
 		c.Former = append(c.Former, Former{Seat: protocol.Rank(r.uint(protocol.MaxMembers - 1)), Since: r.uint(1<<64 - 1), Until: r.uint(1<<64 - 1), Name: r.text()})
+	}
+	if v == heired {
+		c.Parents, c.Acknowledged = r.parents(), r.flag()
 	}
 	return &c
 }

@@ -14,6 +14,7 @@ func FuzzConfig(f *testing.F) {
 		c.Goal = &Goal{Terms: c.Terms, By: "a", Wishes: []Wish{{Name: "a", Role: Leader, Seat: protocol.Nobody}, {Name: "q", Role: Witness, Not: Birth{3}, Key: "k"}}}
 	})
 	f.Add(c.Append(nil))
+	f.Add(c.heir(recovery("d").Recovery, protocol.NewSet(3), 9).Append(nil))
 	f.Add([]byte{version})
 	f.Fuzz(func(t *testing.T, b []byte) {
 		var d Config
@@ -31,6 +32,8 @@ func FuzzRecord(f *testing.F) {
 	r := settledAt(conf(4, "abc"), "a")
 	f.Add(r.Append(nil))
 	r.Accepted, r.Ballot, r.Removed = Vote{ballot(3, 'b'), step(r.Conf, nil)}, ballot(4, 'c'), true
+	f.Add(r.Append(nil))
+	r.Heir = Vote{ballot(2, 'b'), r.Conf.heir(recovery("c").Recovery, protocol.NewSet(2), 9)}
 	f.Add(r.Append(nil))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		r, err := DecodeRecord(b)

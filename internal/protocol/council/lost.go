@@ -38,6 +38,7 @@ func (m *Machine) forget(now protocol.Time) {
 	m.next = nil
 	m.fetch = now
 	m.seat, m.hint = protocol.Nobody, m.rec.Conf != nil
+	m.surrender, m.rec.Heir = surrender{}, Vote{}
 	switch {
 	case m.rec.Conf != nil && m.names(m.rec.Conf):
 		m.seat = m.rec.Conf.Named(m.opt.Name).Seat
@@ -58,8 +59,11 @@ func (m *Machine) relapse() {
 // learn takes a configuration to ask about.
 func (m *Machine) learn(now protocol.Time, c *Chosen) {
 	m.reach(now, max(c.Bound, c.Conf.Terms.Wait()))
-	if m.rec.Conf != nil && c.Conf.Number <= m.rec.Conf.Number {
+	if m.rec.Conf != nil && !c.Conf.after(m.rec.Conf) {
 		return
+	}
+	if m.rec.Conf != nil && m.rec.Conf.Council != c.Conf.Council {
+		m.lost.reached = now // nothing was over before the other council was given up
 	}
 	m.rec.Conf, m.rec.Settled, m.rec.Ballot, m.rec.Accepted = c.Conf, false, Ballot{}, Vote{}
 	m.lost.asked, m.lost.got = Ballot{}, protocol.Set{}
@@ -85,16 +89,15 @@ func (m *Machine) onForgetful(now protocol.Time) {
 	if now >= m.fetch {
 		m.fetch = now.Add(m.opt.Renew)
 		peers := m.opt.Peers
-		f := Fetch{Blank: m.rec.Conf == nil}
 		for _, c := range []*Config{m.opt.First, m.rec.Conf} {
 			if c != nil {
 				peers = peers.Union(c.Present())
 			}
 		}
 		if m.rec.Conf != nil {
-			f.Have, m.fetch = m.rec.Conf.Number, now.Add(m.opt.Quiet)
+			m.fetch = now.Add(m.opt.Quiet)
 		}
-		m.sendAll(peers.Without(m.seat), &f)
+		m.sendAll(peers.Without(m.seat), m.fetches())
 	}
 	a := &m.attempt
 	switch {

@@ -115,7 +115,7 @@ func TestMemberWithoutARecordVotesForWhatWasAccepted(t *testing.T) {
 func TestMemberWithoutARecordSaysWhatWasChosen(t *testing.T) {
 	c := conf(4, "ab")
 	next := step(c, role("d", Observer))
-	for _, ask := range []protocol.Message{&Fetch{Have: 4}, &Prepare{Slot: 5, Ballot: ballot(9, 'b')}} {
+	for _, ask := range []protocol.Message{&Fetch{Have: 4, Council: id}, &Prepare{Slot: 5, Ballot: ballot(9, 'b')}} {
 		a, q := blank(t, "a", c)
 		a.get('b', known(q, true, Vote{ballot(2, 'b'), next}))
 		a.get('b', &Accepted{Slot: 5, Ballot: q})

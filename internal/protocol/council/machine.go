@@ -25,6 +25,10 @@ type Options struct {
 	Patience, HandOver time.Duration
 	// Answer is how long a member that was asked for a change waits to hear a majority, before it forgets the change; zero: for ever.
 	Answer time.Duration
+	// Mourn is how long members must have been silent before the others may give the council up for lack of them; zero: the council is
+	// not given up, and members that have nothing to do are silent. It is at least as long as so many of the longest promises as MournPromises says.
+	Mourn         time.Duration
+	MournPromises int
 }
 
 // A Host is the rest of the member, as far as the council depends on it.
@@ -55,6 +59,8 @@ type Host interface {
 	Distrust(now protocol.Time)
 	// Leave ends the member's part in the council.
 	Leave(now protocol.Time)
+	// Hold keeps the member from granting anything before an instant.
+	Hold(now, until protocol.Time)
 }
 
 // Machine is one member's part in the agreement on configurations. It is driven by the machine that owns the member's record.
@@ -95,6 +101,8 @@ type Machine struct {
 	// fixed are voters that said that they cannot follow a change.
 	fixed protocol.Set
 	lost  forgotten
+	// surrender is how far the member has got with giving its council up.
+	surrender surrender
 	// began is the serial that the member started with. Until doubt a peer may say that it is not the last one (R10).
 	began uint64
 	doubt protocol.Time
@@ -198,8 +206,12 @@ func (m *Machine) Start(now protocol.Time, out *protocol.Effects) {
 		m.host.Leave(now)
 	default:
 		m.phase, m.seat = seated, m.rec.Conf.Named(m.opt.Name).Seat
+		m.hold(now)
 		m.note()
 		m.doubt = m.until
+		if m.rec.Heir.Conf != nil {
+			m.state(protocol.EvVote, m.rec.Heir.Conf, "heir")
+		}
 		m.state(protocol.EvAdopt, m.rec.Conf, "record")
 		if m.rec.Settled {
 			m.state(protocol.EvSettle, m.rec.Conf, "record")
@@ -231,6 +243,7 @@ func (m *Machine) settle(now protocol.Time) {
 		m.trySettle(now)
 		m.lowerBound(now)
 		m.propose(now)
+		m.surrenders(now)
 		m.repeatCarry(now)
 		m.recall(now)
 		m.watch(now)
@@ -272,7 +285,7 @@ func (m *Machine) Wake() protocol.Time {
 
 // seatedWake returns when a member that speaks wants a Tick.
 func (m *Machine) seatedWake() protocol.Time {
-	at := protocol.Never
+	at := m.surrenderAt()
 	if m.rec.Settled {
 		at = min(m.attempt.due, m.proposeAt(), m.boundFalls())
 	}
@@ -291,7 +304,7 @@ func (m *Machine) seatedWake() protocol.Time {
 // Owns says whether a message is one of this protocol's.
 func Owns(msg protocol.Message) bool {
 	switch msg.(type) {
-	case *Prepare, *Promise, *Accept, *Accepted, *Refused, *Fetch, *Chosen, *Carry, *Recover, *Known:
+	case *Prepare, *Promise, *Accept, *Accepted, *Refused, *Fetch, *Chosen, *Carry, *Recover, *Known, *Abandon, *Abandoned, *Objected, *Inherit, *Inherited:
 		return true
 	}
 	return false
@@ -331,6 +344,29 @@ func (m *Machine) onReceive(now protocol.Time, ev *protocol.Receive) {
 		m.onRecover(now, from, msg)
 	case *Known:
 		m.onKnown(now, from, msg)
+	default:
+		m.onSurrender(now, ev)
+	}
+}
+
+// onSurrender takes the messages of members that give their council up.
+func (m *Machine) onSurrender(now protocol.Time, ev *protocol.Receive) {
+	if m.rec.Conf == nil {
+		return
+	}
+	switch msg := ev.Message.(type) {
+	case *Abandon:
+		m.onAbandon(now, ev.From, msg)
+	case *Abandoned:
+		m.onAbandoned(now, ev.From, msg)
+	case *Objected:
+		m.onObjected(now, ev.From, msg)
+	case *Inherit:
+		if msg.Conf != nil {
+			m.onInherit(now, ev.From, msg)
+		}
+	case *Inherited:
+		m.onInherited(now, ev.From, msg)
 	}
 }
 
@@ -403,7 +439,7 @@ func (m *Machine) TakeRecord(b []byte) ([]byte, bool) {
 	m.dirty = false
 	r := m.rec
 	if m.next != nil {
-		r.Conf, r.Settled, r.Ballot, r.Accepted = m.next, false, Ballot{}, Vote{}
+		r.Conf, r.Settled, r.Ballot, r.Accepted, r.Heir = m.next, false, Ballot{}, Vote{}, Vote{}
 		r.Removed = !m.names(m.next)
 	}
 	return r.Append(b), true
@@ -424,7 +460,7 @@ func (m *Machine) Durable(now protocol.Time, serial uint64, out *protocol.Effect
 
 // votes says whether the member may vote on the next configuration: it knows who it is, and what its other starts promised is over.
 func (m *Machine) votes(now protocol.Time) bool {
-	return m.phase == seated && m.next == nil && m.host.Inc() != 0 && now >= m.doubt
+	return m.phase == seated && m.next == nil && m.host.Inc() != 0 && now >= m.doubt && m.rec.Heir.Conf == nil
 }
 
 // Forget makes the member ask what it has forgotten, because its record is not trusted any more.
@@ -442,4 +478,7 @@ func (m *Machine) state(ev protocol.Ev, c *Config, why string) {
 	d := c.Digest()
 	m.out.Facts = append(m.out.Facts, protocol.Fact{Ev: ev, Dom: protocol.Quorum, Seq: c.Number, Gen: binary.BigEndian.Uint64(d[:]) >> 16, Term: c.Floor,
 		Members: c.Voters(), Why: why})
+	if len(c.Parents) > 0 {
+		m.out.Facts[len(m.out.Facts)-1].Detail = c
+	}
 }

@@ -79,6 +79,8 @@ type Fetch struct {
 	Have uint64
 	// Blank says that the sender has no configuration at all.
 	Blank bool
+	// Council is that of the sender's configuration.
+	Council protocol.CouncilID
 }
 
 // Chosen brings a configuration that was chosen. It answers Fetch, and any message of a lower number.

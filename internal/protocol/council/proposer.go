@@ -36,6 +36,9 @@ type Change struct {
 	Goal *Goal
 	// Number, if not zero, is that of the configuration that the operator has seen: any other is not changed.
 	Number uint64
+	// Recovery, if it is set, gives the council up instead, and Acknowledge takes note of what was given up before.
+	Recovery    *Recovery
+	Acknowledge bool
 }
 
 // Reasons why a change is refused.
@@ -45,11 +48,15 @@ var (
 	ErrNotSeated = errors.New("council: this member does not take part yet: ask another one")
 	ErrNumber    = errors.New("council: the configuration has another number")
 	ErrTooLarge  = errors.New("council: too large to change while it runs")
+	ErrNothing   = errors.New("council: there is nothing to acknowledge")
 )
 
 // Change makes the member propose a change. It returns an error if it will not. The change is under way once the configuration has
 // a goal; a member that stops before that has forgotten it.
 func (m *Machine) Change(now protocol.Time, c Change) error {
+	if c.Recovery != nil {
+		return m.give(now, c.Recovery)
+	}
 	if err := m.Judge(&c); err != nil || c.Goal != nil && m.rec.Conf.Goal != nil {
 		return err
 	}
@@ -66,6 +73,12 @@ func (m *Machine) Judge(c *Change) error {
 		return ErrNotSeated
 	case c.Number != 0 && c.Number != conf.Number:
 		return fmt.Errorf("%w: %d, not %d", ErrNumber, conf.Number, c.Number)
+	case m.rec.Heir.Conf != nil:
+		return ErrNotSeated
+	case c.Acknowledge && (conf.Parent() == nil || conf.Acknowledged):
+		return ErrNothing
+	case c.Acknowledge:
+		return nil
 	case c.Goal == nil && conf.Goal == nil:
 		return ErrUnchanged
 	case c.Goal == nil:
@@ -90,16 +103,36 @@ func (m *Machine) fits(g *Goal) error {
 
 // Append appends the encoding of a change.
 func (c *Change) Append(b []byte) []byte {
+	switch {
+	case c.Recovery != nil:
+		return c.Recovery.append(binary.AppendUvarint(append(b, asksRecovery), c.Number))
+	case c.Acknowledge:
+		return binary.AppendUvarint(append(b, asksAcknowledgement), c.Number)
+	}
 	return appendGoal(binary.AppendUvarint(append(b, version), c.Number), c.Goal)
 }
+
+// The first byte of a change that has no goal.
+const (
+	asksRecovery        = 0xfe
+	asksAcknowledgement = 0xff
+)
 
 // DecodeChange reads what Append wrote.
 func DecodeChange(b []byte) (Change, error) {
 	r := reader{b: b}
-	if v := r.byte(); v != version {
-		r.fail(fmt.Errorf("council: version %d of a change: this program reads version %d", v, version))
+	kind := r.byte()
+	c := Change{Number: r.uint(1<<64 - 1)}
+	switch kind {
+	case version:
+		c.Goal = r.goal()
+	case asksRecovery:
+		c.Recovery = r.recovery()
+	case asksAcknowledgement:
+		c.Acknowledge = true
+	default:
+		r.fail(fmt.Errorf("council: version %d of a change: this program reads version %d", kind, version))
 	}
-	c := Change{Number: r.uint(1<<64 - 1), Goal: r.goal()}
 	if r.err == nil && len(r.b) > 0 {
 		r.fail(fmt.Errorf("council: %d bytes too many", len(r.b)))
 	}
@@ -147,7 +180,7 @@ func (m *Machine) proposeAt() protocol.Time {
 // propose begins an attempt, repeats what was not answered, and gives up what takes too long.
 func (m *Machine) propose(now protocol.Time) {
 	a := &m.attempt
-	if m.next != nil || m.host.Inc() == 0 || !m.rec.Settled {
+	if m.next != nil || m.host.Inc() == 0 || !m.rec.Settled || m.rec.Heir.Conf != nil {
 		return
 	}
 	m.withdraw(now)
@@ -267,6 +300,13 @@ func (m *Machine) value() *Config {
 	var n *Config
 	v := m.view()
 	switch {
+	case m.want != nil && m.want.Acknowledge:
+		if c.Parent() == nil || c.Acknowledged {
+			return nil
+		}
+		d := c.clone()
+		d.Acknowledged = true
+		n = &d
 	case m.want != nil && m.want.Goal == nil && c.Goal != nil:
 		n = c.Cancel("cancelled at " + m.opt.Name)
 	case m.want != nil && m.want.Goal != nil && c.Goal == nil:

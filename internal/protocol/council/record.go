@@ -2,6 +2,7 @@ package council
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"time"
 
@@ -21,13 +22,20 @@ type Record struct {
 	// Birth is the member's own, and Removed says that Conf has no member of its name and birth.
 	Birth   Birth
 	Removed bool
+	// Heir is the council that the member has agreed to go on with, as a survivor (F2); none if it has not. Until it learns that all
+	// survivors have, it takes part in nothing.
+	Heir Vote
 	// Serial counts the writes.
 	Serial uint64
 }
 
 // Append appends the encoding.
 func (r *Record) Append(b []byte) []byte {
-	b = append(b, version)
+	v := byte(version)
+	if r.Heir.Conf != nil {
+		v = heired
+	}
+	b = append(b, v)
 	b = r.Conf.Append(b)
 	b = appendFlag(b, r.Settled)
 	b = appendBallot(b, r.Ballot)
@@ -35,6 +43,9 @@ func (r *Record) Append(b []byte) []byte {
 	b = binary.AppendUvarint(b, uint64(r.Bound))
 	b = append(b, r.Birth[:]...)
 	b = appendFlag(b, r.Removed)
+	if v == heired {
+		b = appendVote(b, &r.Heir)
+	}
 	return binary.AppendUvarint(b, r.Serial)
 }
 
@@ -69,11 +80,18 @@ func (r *reader) vote() (v Vote) {
 // DecodeRecord reads exactly what Append wrote.
 func DecodeRecord(b []byte) (*Record, error) {
 	r := reader{b: b}
-	if v := r.byte(); v != version {
-		r.fail(fmt.Errorf("council: version %d of a record: this program reads version %d", v, version))
+	v := r.byte()
+	if v != version && v != heired {
+		r.fail(fmt.Errorf("council: version %d of a record: this program reads versions %d and %d", v, version, heired))
 	}
-	x := Record{Conf: r.config(), Settled: r.flag(), Ballot: r.ballot(), Accepted: r.vote(), Bound: r.duration(), Birth: r.birth(), Removed: r.flag(),
-		Serial: r.uint(1<<64 - 1)}
+	x := Record{Conf: r.config(), Settled: r.flag(), Ballot: r.ballot(), Accepted: r.vote(), Bound: r.duration(), Birth: r.birth(), Removed: r.flag()}
+	if v == heired {
+		x.Heir = r.vote()
+		if x.Heir.Conf == nil {
+			r.fail(errors.New("council: a record of a later version that needs none"))
+		}
+	}
+	x.Serial = r.uint(1<<64 - 1)
 	if r.err == nil && len(r.b) > 0 {
 		r.fail(fmt.Errorf("council: %d bytes too many", len(r.b)))
 	}

@@ -63,6 +63,8 @@ func (c *Config) CheckStep(to *Config) error {
 		return fmt.Errorf("council: voters before %v: must be %v", to.Before, voters)
 	case !slices.Equal(to.Former, c.former(to)):
 		return fmt.Errorf("council: members before %v: must be %v", to.Former, c.former(to))
+	case !c.sameParents(to):
+		return errors.New("council: a step changes what councils were given up before")
 	}
 	moved := 0
 	for i := range c.Members {

@@ -67,4 +67,11 @@ func (h *host) Withhold() { h.leases.Withhold() }
 
 func (h *host) Distrust(now protocol.Time) { h.leases.Distrust(now, h.out) }
 
+// Hold does nothing while the member has no leases: then it has no seat either.
+func (h *host) Hold(now, until protocol.Time) {
+	if h.leases != nil {
+		h.leases.Hold(now, until, h.out)
+	}
+}
+
 func (h *host) Leave(protocol.Time) { h.close = true }

@@ -114,6 +114,10 @@ func (m *Machine) take(encoded []byte, r *record.Record) error {
 	if err != nil {
 		return err
 	}
+	if p.Conf.Descends(r.Council) { // the member has stopped before its leases have followed
+		r.Council = p.Conf.Council
+		encoded = r.Append(nil)
+	}
 	m.part, m.record = p, encoded
 	return nil
 }
@@ -215,6 +219,9 @@ func (m *Machine) receive(ev *protocol.Receive) bool {
 	c := m.council.Conf()
 	if c == nil || m.leases == nil || m.council.Out() {
 		return m.leases != nil && !m.council.Out()
+	}
+	if m.council.Stopped() {
+		return false
 	}
 	if c.At(ev.From.Rank) == nil {
 		m.council.Lower(m.now, ev.From.Rank, m.out)

@@ -43,7 +43,7 @@ func (m *Machine) Adopt(now protocol.Time, c Config, floor uint64, out *protocol
 		}
 	}
 	r := &m.disk.record
-	r.Longest, r.Lock = max(r.Longest, c.Longest), max(r.Lock, c.Lock)
+	r.Longest, r.Lock, r.Council = max(r.Longest, c.Longest), max(r.Lock, c.Lock), c.Council
 	if st.phase >= writing {
 		r.Epoch, r.Digest, m.disk.dirty = c.Epoch, c.Listing, true
 	}
@@ -118,6 +118,14 @@ func (m *Machine) Distrust(now protocol.Time, out *protocol.Effects) {
 	if m.start.phase > lost {
 		m.distrust(now, "stale record")
 	}
+}
+
+// Hold keeps the member from granting anything before an instant; Never: before another call. What it waits for besides, it
+// still waits for, if it comes to know of it later.
+func (m *Machine) Hold(now, until protocol.Time, out *protocol.Effects) {
+	m.now, m.out = now, out
+	m.held = until
+	m.wait(until, "held")
 }
 
 // Keep puts a part of another machine into the record. It is written with the next Step, if the member has a record.

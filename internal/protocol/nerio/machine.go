@@ -36,6 +36,8 @@ type Machine struct {
 	voters, leaders protocol.Set
 	// withheld members without a trusted record do not begin yet.
 	withheld bool
+	// held is before when the member grants nothing, besides all other reasons.
+	held protocol.Time
 	// ill members, and drained ones, try for nothing. barred are others that would not lead now.
 	ill    bool
 	barred protocol.Set

@@ -133,6 +133,7 @@ func (m *Machine) distrusted() string {
 }
 
 func (m *Machine) wait(until protocol.Time, why string) {
+	until = max(until, m.held)
 	m.grantor.Wait(until)
 	m.out.Facts = append(m.out.Facts, protocol.Fact{Ev: protocol.EvWait, Dom: protocol.Quorum, Until: until, Why: why})
 }
@@ -150,7 +151,7 @@ func (m *Machine) alone() bool { return m.cfg.Quorums.In(protocol.NewSet(m.cfg.M
 func (m *Machine) lose(now protocol.Time, why string) {
 	st := &m.start
 	st.phase, st.asked, st.begun, st.recorded = lost, false, false, false
-	m.withheld = m.cfg.Guarded
+	m.withheld, m.held = m.cfg.Guarded, 0
 	m.untell()
 	m.unsendValues()
 	st.listened = now.Add(m.lcfg.Rho.WaitAtLeast(m.cfg.RoundTrip))
