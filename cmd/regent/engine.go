@@ -78,7 +78,9 @@ func engineSwitchCommand() *cobra.Command {
 		Short: "Go on with another engine, above the tokens so far",
 		Long: `Tokens of two engines are not comparable: an agent whose configuration names another
 engine than the one that it used does not start. This command has all later tokens of the
-configured engine be above those that this host has noted, and notes the engine.
+configured engine be above those that this host has noted, and notes the engine. It does so
+for all groups at once: an agent has one engine and one note, and a group that was left out
+could get a token below its old ones.
 
 Stop the agents of all hosts, change engine in their configurations, and run it on every
 host. With --above the tokens are above that one as well: after a change from a council,
