@@ -184,6 +184,18 @@ func (c *movedCouncil) newcomer(host string) []string {
 	return []string{host + "=" + p.Addrs[0], "--keys", filepath.Join(c.Dir, host, host+".pub")}
 }
 
+// handedOver says whether a group was led by one host, and then by another one, without a loss there. The one that leaves may lead again in between, with
+// another token: where its heir is paused while it hands over, it takes the group once more, and hands it over again.
+func handedOver(all []tenureAt, from, to string) bool {
+	last := len(all) - 1
+	for i, x := range all {
+		if i == last && x.host != to || i < last && x.host != from || i > 0 && x.token <= all[i-1].token {
+			return false
+		}
+	}
+	return last > 0
+}
+
 // All hosts are replaced, one after the other. Every group is handed over once, from the host that leaves to the one that replaces it; no host that
 // stays loses a leadership. A consistent group takes the newcomers in, and recovers what each host had that leaves.
 func TestAllHostsAreReplacedAndLeadersNoticeNothing(t *testing.T) {
@@ -219,9 +231,8 @@ func TestAllHostsAreReplacedAndLeadersNoticeNothing(t *testing.T) {
 	}
 	for i, host := range c.Founders {
 		c.everyGroup(host, func(g string) {
-			all := c.standings(g)
-			if len(all) != 2 || all[0].host != host || all[1].host != c.Names[i+3] || all[0].token >= all[1].token {
-				t.Errorf("group %s was led by %v: want %s, then %s", g, all, host, c.Names[i+3])
+			if all := c.standings(g); !handedOver(all, host, c.Names[i+3]) {
+				t.Errorf("group %s was led by %v: want %s, then %s, once", g, all, host, c.Names[i+3])
 			}
 		})
 	}
