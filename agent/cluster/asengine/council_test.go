@@ -3,13 +3,17 @@
 package asengine
 
 import (
+	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
+	"io"
 	"iter"
 	"net"
 	"net/netip"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"sync"
 	"testing"
@@ -22,24 +26,56 @@ import (
 	"github.com/regentproject/regent/internal/transport/relay"
 )
 
-func TestMain(m *testing.M) { enginetest.Main(m, open) }
+// votes is the variable of the environment that makes a process the member that only votes, by the plan in a file.
+const votes = "REGENT_ASENGINE_VOTER"
+
+func TestMain(m *testing.M) {
+	if file := os.Getenv(votes); file != "" {
+		if err := vote(context.Background(), file); err != nil {
+			fmt.Fprintln(os.Stderr, "voter:", err)
+			os.Exit(1)
+		}
+		return
+	}
+	enginetest.Main(m, open)
+}
+
+// vote is the process of the member that only votes. It leaves when its input ends.
+func vote(ctx context.Context, file string) error {
+	p, err := readPlan(file)
+	if err != nil {
+		return err
+	}
+	m, err := p.join(ctx, "c")
+	if err != nil {
+		return err
+	}
+	fmt.Println("ready")
+	_, _ = io.Copy(io.Discard, os.Stdin)
+	return m.Leave(ctx)
+}
 
 // A plan is what the members of the council know of it, in a file.
 type plan struct {
 	Dir     string
+	Lease   time.Duration
 	Council []regent.Peer
 	Own     map[string]regent.OwnKeys
 	Bind    map[string]string
 }
 
-// open returns the engine of a plan in a file.
-func open(_ context.Context, file string) (engine.Engine, error) {
+func readPlan(file string) (p plan, err error) {
 	b, err := os.ReadFile(file)
 	if err != nil {
-		return nil, err
+		return p, err
 	}
-	c := new(council)
-	return c, json.Unmarshal(b, &c.plan)
+	return p, json.Unmarshal(b, &p)
+}
+
+// open returns the engine of a plan in a file.
+func open(_ context.Context, file string) (engine.Engine, error) {
+	p, err := readPlan(file)
+	return &council{p}, err
 }
 
 // A council is an engine that is a member of one.
@@ -51,15 +87,15 @@ func (c *council) Limits() engine.Limits                       { return engine.L
 func (c *council) Raise(context.Context, string, uint64) error { return engine.ErrUnsupported }
 
 func (c *council) Open(ctx context.Context, h engine.Host) (engine.Session, error) {
-	m, err := c.plan.join(ctx, h.Name, h.Lease)
+	m, err := c.plan.join(ctx, h.Name)
 	return &session{member: m, clock: h.Clock}, err
 }
 
 // join makes a member. The leases are those of the test, and all else is of a council over wide networks.
-func (p *plan) join(ctx context.Context, name string, lease time.Duration) (*regent.Member, error) {
+func (p *plan) join(ctx context.Context, name string) (*regent.Member, error) {
 	t := regent.WAN
-	t.Lease = lease
-	return regent.Join(ctx, regent.Config{Name: name, CouncilID: "c0ffee00c0ffee00c0ffee00c0ffee00", Council: p.Council, OwnKeys: p.Own[name], Bind: p.Bind[name], Dir: filepath.Join(p.Dir, name), Bootstrap: true, Timing: t, StopWithin: lease, NoRealtime: true})
+	t.Lease = p.Lease
+	return regent.Join(ctx, regent.Config{Name: name, CouncilID: "c0ffee00c0ffee00c0ffee00c0ffee00", Council: p.Council, OwnKeys: p.Own[name], Bind: p.Bind[name], Dir: filepath.Join(p.Dir, name), Bootstrap: true, Timing: t, StopWithin: p.Lease, NoRealtime: true})
 }
 
 type session struct {
@@ -171,9 +207,9 @@ func (l *link) Set(delay time.Duration, mute, refuse bool) {
 }
 
 // assemble makes a plan and the relay between its members.
-func assemble(t *testing.T) (p plan, r *relay.Relay, file string) {
+func assemble(t *testing.T, lease time.Duration) (p plan, r *relay.Relay, file string) {
 	t.Helper()
-	p = plan{Dir: t.TempDir(), Bind: make(map[string]string)}
+	p = plan{Dir: t.TempDir(), Lease: lease, Bind: make(map[string]string)}
 	var ends []relay.Member
 	for _, name := range names {
 		p.Bind[name] = freeAddress(t)
@@ -214,43 +250,93 @@ func freeAddress(t *testing.T) string {
 }
 
 // found has the council begin, for which all members must be there at once. Then c goes on, and contenders start from the directories of a and b.
-func (p *plan) found(t *testing.T, lease time.Duration) (voter *regent.Member) {
+func (p *plan) found(t *testing.T, c *voter) {
 	t.Helper()
-	members := make([]*regent.Member, len(names))
-	errs := make([]error, len(names))
+	members := make([]*regent.Member, 2)
+	errs := make([]error, 2)
 	var all sync.WaitGroup
-	for i, name := range names {
-		all.Go(func() { members[i], errs[i] = p.join(t.Context(), name, lease) })
+	for i, name := range names[:2] {
+		all.Go(func() { members[i], errs[i] = p.join(t.Context(), name) })
 	}
+	c.start(t)
 	all.Wait()
 	if err := errors.Join(errs...); err != nil {
 		t.Fatal(err)
 	}
-	for _, m := range members[:2] {
+	for _, m := range members {
 		if err := m.Leave(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 	}
-	return members[2]
+}
+
+// A voter is the process of the member that only votes.
+type voter struct {
+	file string
+	cmd  *exec.Cmd
+}
+
+// start starts the process, and returns when it is a member.
+func (v *voter) start(t *testing.T) {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(self)
+	cmd.Env = append(os.Environ(), votes+"="+v.file)
+	cmd.Stderr = os.Stderr
+	if _, err := cmd.StdinPipe(); err != nil { // it ends with this process
+		t.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	v.cmd = cmd
+	if line, err := bufio.NewReader(out).ReadString('\n'); line != "ready\n" {
+		t.Fatalf("voter: %q, %v", line, err)
+	}
+}
+
+// kill kills the process with SIGKILL.
+func (v *voter) kill() {
+	if v.cmd != nil {
+		_ = v.cmd.Process.Kill()
+		_ = v.cmd.Wait()
+	}
+}
+
+// crash kills the voter, and starts it again, while the contenders do not reach each other. Who leads then leads by its promise, which must hold although it has died: it waits before it
+// promises anything to the other.
+func (v *voter) crash(t *testing.T, links *fault.Links, lease time.Duration) {
+	part := func(cut bool) {
+		for _, way := range [][2]string{{"a", "b"}, {"b", "a"}} {
+			if err := links.Set(way[0], way[1], fault.Link{Cut: cut}); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	part(true)
+	time.Sleep(2 * lease) // wall clock: what a and b have promised each other runs out
+	v.kill()
+	v.start(t)
+	time.Sleep(lease) // wall clock: the wait after the start, and elections after it
+	part(false)
 }
 
 func TestTheCouncilPassesTheTestOfEngines(t *testing.T) {
 	const lease = 4 * time.Second
-	p, r, file := assemble(t)
-	voter := p.found(t, lease)
-	t.Cleanup(func() { _ = voter.Leave(context.Background()) })
+	p, r, file := assemble(t, lease)
+	c := &voter{file: file}
+	t.Cleanup(c.kill)
+	p.found(t, c)
 	enginetest.Run(t, enginetest.Subject{Lease: lease, Slow: lease * 5 / 4,
 		Link: func(t *testing.T, contender string) enginetest.Link {
 			return &link{T: t, links: r.Links(), name: contender, file: file}
 		},
-		Crash: func(t *testing.T) { // the member that only votes starts again
-			if err := voter.Leave(t.Context()); err != nil {
-				t.Fatal(err)
-			}
-			m, err := p.join(t.Context(), "c", lease)
-			if err != nil {
-				t.Fatal(err)
-			}
-			voter = m
-		}})
+		Crash: func(t *testing.T) { c.crash(t, r.Links(), lease) }})
 }
