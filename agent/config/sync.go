@@ -120,7 +120,10 @@ func (s *syncing) merge(list, agreed []Member, self string) (out []Member) {
 		}
 		if at := slices.IndexFunc(list, func(x Member) bool { return x.Name == m.Name }); at >= 0 {
 			x := &list[at]
-			m.Weight, m.Votes, m.Revoked = cmp.Or(m.Weight, x.Weight), x.Votes, x.Revoked
+			m.Votes, m.Revoked = x.Votes, x.Revoked
+			if max(1, m.Weight) == max(1, x.Weight) {
+				m.Weight = x.Weight
+			}
 			if slices.Equal(x.addresses(), m.addresses()) {
 				m.Address, m.Addresses = x.Address, x.Addresses
 			}

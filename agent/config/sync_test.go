@@ -67,6 +67,8 @@ func TestFileIsRewrittenLineByLine(t *testing.T) {
 			a.Members[2].Addresses, a.Members[2].Address, a.Members[2].Priority = nil, "10.0.0.3:7400", 0
 		},
 			[]string{"    addresses:\n      - 10.0.0.3:7400\n      - 10.1.0.3:7400\n    priority: 3\n    public_keys: [kc]\n"}, []string{"    public_keys: [kc]\n    address: \"10.0.0.3:7400\"\n"}},
+		"another weight, and the same": {func(a *Agreed) { a.Members[0].Weight, a.Members[1].Weight = 3, 1 },
+			[]string{"    public_keys: [ka]\n"}, []string{"    public_keys: [ka]\n    weight: 3\n"}},
 		"another timing": {func(a *Agreed) { a.LongestLease, a.Drift = time.Minute, 0.002 },
 			[]string{"  lease: 2s", "longest_lease: 30s"}, []string{"  drift: 0.002\n  lease: 2s", "longest_lease: 1m0s"}},
 	} {
