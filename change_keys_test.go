@@ -128,6 +128,7 @@ func TestKeyOfARemovedMemberIsRevoked(t *testing.T) {
 		if c.at("b").trusts(key) {
 			t.Error("b still believes the key of d")
 		}
+		c.out = "d"
 		if m := c.restart("d"); m != nil { // it learns that it is out, by a question under that key
 			select {
 			case <-m.closed:
@@ -205,6 +206,81 @@ func TestReplacedAddressDoesNotComeBack(t *testing.T) {
 		for _, at := range []string{"a", "c"} {
 			if got := c.at(at).authority.Council().Conf().Named("b").Addrs; !slices.Equal(got, moved.Addrs) {
 				t.Errorf("%s has the addresses %v of b", at, got)
+			}
+		}
+	})
+}
+
+// A leader that is to leave, and whose key was replaced by files before the first change, keeps its lease while a newcomer is waited for.
+func TestKeyOfALeavingMemberThatWasReplacedByFilesCounts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newChanging(t, []string{"a", "b", "c"}, "d")
+		next := DrawKeys([]Peer{c.peers["c"]})["c"].PrivateKeys[0]
+		both := []string{c.first[2].PublicKeys[0], public(t, next).String()}
+		for i, private := range [][]string{{c.own["c"].PrivateKeys[0], next}, {next}} {
+			c.first[2].PublicKeys = both[i:]
+			for _, name := range []string{"a", "b"} {
+				c.rekey(name, c.own[name].PrivateKeys...)
+			}
+			c.rekey("c", private...)
+			time.Sleep(5 * time.Second)
+		}
+		lead := c.lead("c", "g")
+		done := c.ask("a", roster.Change{Add: []Peer{c.peers["d"]}, Remove: []string{"c"}}) // and d is not up yet
+		time.Sleep(30 * time.Second)
+		c.stillLeads(lead, "which leaves, and has a new key")
+		go func() {
+			<-lead.lease.Done()
+			_ = lead.lease.Resign(t.Context())
+		}()
+		c.welcome("d")
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// A member that was revoked by files is replaced. The newcomer, whose file does not name it, believes nothing under its key.
+func TestNewcomerBelievesNoMemberThatWasRevokedByFiles(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newChanging(t, []string{"a", "b", "c"}, "d")
+		key := public(t, c.own["c"].PrivateKeys[0])
+		c.first[2].Revoked = true
+		for _, name := range []string{"a", "b"} {
+			c.rekey(name, c.own[name].PrivateKeys...)
+		}
+		c.first = c.first[:2] // of which d knows
+		done := c.ask("a", roster.Change{Add: []Peer{c.peers["d"]}, Remove: []string{"c"}})
+		c.welcome("d")
+		if c.members["d"].trusts(key) {
+			t.Error("d believes the key of c")
+		}
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// A file silences a member that was added later, too, if it has a key of that member. Under another key it means a member that had the name before.
+func TestFileRevokesAMemberThatWasAddedLater(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newChanging(t, []string{"a", "b", "c"}, "d")
+		go c.welcome("d")
+		c.change("a", roster.Change{Add: []Peer{c.peers["d"]}})
+		c.expect("with d", []string{"b"}, "a", "b", "c", "d")
+		key := public(t, c.own["d"].PrivateKeys[0])
+		d := c.peers["d"]
+		d.Revoked = true
+		before := c.first
+		for _, x := range []struct {
+			key  string
+			says bool
+		}{{public(t, DrawKeys([]Peer{d})["d"].PrivateKeys[0]).String(), true}, {key.String(), false}} {
+			d.PublicKeys = []string{x.key}
+			c.first = append(slices.Clone(before), d)
+			c.rekey("b", c.own["b"].PrivateKeys...)
+			if c.members["b"].trusts(key) != x.says {
+				t.Errorf("the file of b revokes d with the key %.8s, and b trusts it: %v", x.key, !x.says)
 			}
 		}
 	})

@@ -285,7 +285,7 @@ func (m *Member) asks(c *roster.Change) (*agreed.Change, error) {
 	if err != nil {
 		return nil, fmt.Errorf("change of the council: %w", err)
 	}
-	ask.Goal = goal
+	ask.Goal, ask.Keys = goal, m.otherwise(conf)
 	return ask, nil
 }
 
@@ -382,16 +382,6 @@ func (m *Member) goal(conf *agreed.Config, c *roster.Change) (*agreed.Goal, erro
 		g.Wishes = append(g.Wishes, *w)
 	}
 	return g, checkKeys(g)
-}
-
-// ownKey returns the public keys that a goal has for the member that is asked, by the text of those that it has private ones of now. It has
-// those that members have agreed on, as long as it has a private key for one of them: to replace keys is a change of its own.
-func ownKey(conf *agreed.Config, x *agreed.Member, own string) string {
-	listed := func(k string) bool { return slices.Contains(strings.Fields(x.Key), k) }
-	if conf.Number > 0 && slices.ContainsFunc(strings.Fields(own), listed) {
-		return x.Key
-	}
-	return own
 }
 
 // cmpKey returns the keys as text, or else another text.

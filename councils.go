@@ -139,7 +139,8 @@ func (c *Config) hints(conf *agreed.Config, m *agreed.Member, p *Peer) {
 			p.Addrs = append(p.Addrs, a)
 		}
 	}
-	p.Revoked = original && file.Revoked // which silences a member here, and agrees on nothing
+	// Which silences a member here, and agrees on nothing. A later member of the name is meant if the file has a key of it.
+	p.Revoked = file.Revoked && (original || slices.ContainsFunc(file.PublicKeys, func(k string) bool { return slices.Contains(p.PublicKeys, k) }))
 }
 
 // otherKeys names the members for which a file lists other keys than members have agreed on. The file counts for nobody.

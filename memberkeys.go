@@ -5,11 +5,13 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/regentproject/regent/internal/identity"
 	"github.com/regentproject/regent/internal/owned"
 	"github.com/regentproject/regent/internal/protocol"
+	agreed "github.com/regentproject/regent/internal/protocol/council"
 	"github.com/regentproject/regent/internal/secret"
 	"github.com/regentproject/regent/internal/wire"
 )
@@ -263,4 +265,33 @@ func keyProblem(own []identity.ID, lists identity.ID) string {
 		return ""
 	}
 	return fmt.Sprintf("lists the key %v of this member, whose newest is %v (run 'regent keys exchange' there)", lists, own[len(own)-1])
+}
+
+// otherwise returns the keys of members where they are others than in the configuration: before the first change files have the keys, and a file may
+// revoke a member at any time.
+func (m *Member) otherwise(conf *agreed.Config) (keys []agreed.NamedKey) {
+	all := m.council()
+	for i := range conf.Members {
+		x := &conf.Members[i]
+		key := keyText(all.peers[x.Seat].PublicKeys)
+		switch {
+		case all.peers[x.Seat].Revoked:
+			keys = append(keys, agreed.NamedKey{Name: x.Name})
+		case conf.Number == 0 && key != "" && x.Name != m.config.Name:
+			keys = append(keys, agreed.NamedKey{Name: x.Name, Key: key})
+		case conf.Number == 0 && x.Name == m.config.Name:
+			keys = append(keys, agreed.NamedKey{Name: x.Name, Key: m.changing.source.Load().ownKeyText()})
+		}
+	}
+	return keys
+}
+
+// ownKey returns the public keys that a goal has for the member that is asked, by the text of those that it has private ones of now. It has
+// those that members have agreed on, as long as it has a private key for one of them: to replace keys is a change of its own.
+func ownKey(conf *agreed.Config, x *agreed.Member, own string) string {
+	listed := func(k string) bool { return slices.Contains(strings.Fields(x.Key), k) }
+	if conf.Number > 0 && slices.ContainsFunc(strings.Fields(own), listed) {
+		return x.Key
+	}
+	return own
 }

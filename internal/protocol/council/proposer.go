@@ -39,6 +39,23 @@ type Change struct {
 	// Recovery, if it is set, gives the council up instead, and Acknowledge takes note of what was given up before.
 	Recovery    *Recovery
 	Acknowledge bool
+	// Keys are those of members that are to leave, where they are others than in the configuration: keys may have been replaced or revoked by files.
+	Keys []NamedKey
+}
+
+// A NamedKey is the public key of a member; empty if nothing is to be believed under any.
+type NamedKey struct{ Name, Key string }
+
+// enrol puts the keys of members that are to leave into the first step of the change.
+func (c *Change) enrol(n *Config) *Config {
+	for i := range n.Members {
+		x := &n.Members[i]
+		at := slices.IndexFunc(c.Keys, func(k NamedKey) bool { return k.Name == x.Name })
+		if at >= 0 && !x.Guest && c.Goal.wish(x) == nil {
+			x.Key = c.Keys[at].Key
+		}
+	}
+	return n
 }
 
 // Reasons why a change is refused.
@@ -109,7 +126,12 @@ func (c *Change) Append(b []byte) []byte {
 	case c.Acknowledge:
 		return binary.AppendUvarint(append(b, asksAcknowledgement), c.Number)
 	}
-	return appendGoal(binary.AppendUvarint(append(b, version), c.Number), c.Goal)
+	b = appendGoal(binary.AppendUvarint(append(b, version), c.Number), c.Goal)
+	b = binary.AppendUvarint(b, uint64(len(c.Keys)))
+	for _, k := range c.Keys {
+		b = appendText(appendText(b, k.Name), k.Key)
+	}
+	return b
 }
 
 // The first byte of a change that has no goal.
@@ -126,6 +148,9 @@ func DecodeChange(b []byte) (Change, error) {
 	switch kind {
 	case version:
 		c.Goal = r.goal()
+		for range r.uint(protocol.MaxMembers) {
+			c.Keys = append(c.Keys, NamedKey{r.text(), r.text()})
+		}
 	case asksRecovery:
 		c.Recovery = r.recovery()
 	case asksAcknowledgement:
@@ -310,7 +335,7 @@ func (m *Machine) value() *Config {
 	case m.want != nil && m.want.Goal == nil && c.Goal != nil:
 		n = c.Cancel("cancelled at " + m.opt.Name)
 	case m.want != nil && m.want.Goal != nil && c.Goal == nil:
-		n = c.Begin(m.want.Goal, &v, m.birth)
+		n = m.want.enrol(c.Begin(m.want.Goal, &v, m.birth))
 	default:
 		n = c.Next(&v, m.birth)
 	}
