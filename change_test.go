@@ -70,7 +70,7 @@ func newChangingWith(t *testing.T, tune func(*Config), first []string, others ..
 	return c
 }
 
-// join starts a member.
+// join starts a member. It returns nil if it learns that it was removed.
 func (c *changingCouncil) join(name string, config Config) *Member {
 	config.Name, config.Key, config.Dir, config.Logger = name, []byte("0123456789abcdef"), c.dirs+"/"+name, slog.New(c.log)
 	config.OwnKeys = c.own[name]
@@ -82,6 +82,9 @@ func (c *changingCouncil) join(name string, config Config) *Member {
 		c.kill[name] = kill
 	}
 	m, err := Join(world.Into(c.t.Context(), w), config)
+	if errors.Is(err, roster.ErrRemoved) {
+		return nil
+	}
 	if err != nil {
 		if name != c.out || !errors.Is(err, roster.ErrRemoved) {
 			c.t.Errorf("join %s: %v", name, err)
