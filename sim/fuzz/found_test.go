@@ -18,6 +18,7 @@ func TestSeedsThatFoundSomething(t *testing.T) {
 		{"nerio", 3, 68, "a record that was found to be an old copy was believed by the next start"},
 		{"nerio", 2, 489, "a port without an incarnation sent probes as the number of its start, and peers took it for a rival"},
 		{"stack stable", 5, 15, "a council without disks began anew: the one member without the bootstrap flag was an observer"},
+		{"council", 3, 9818, "what a program wanted before its member had a seat came after what it wanted later: it resigned, campaigned, and had resigned"},
 	} {
 		p, err := suite.Lookup(c.protocol)
 		if err != nil {

@@ -50,7 +50,7 @@ type Machine struct {
 	// leases is nil while no configuration has named the member, and born says that it has not been started yet.
 	leases *nerio.Machine
 	born   bool
-	// wishes are commands that came before the member had a seat. It takes them afterwards, one in each Step.
+	// wishes are commands that came before the member had a seat. It takes them afterwards, one in each Step, and before those that come meanwhile.
 	wishes []protocol.Event
 	// pending are the serials of the records that are not yet on disk.
 	pending []uint64
@@ -266,18 +266,13 @@ func (m *Machine) finish(ev protocol.Event) {
 		m.born = false
 		m.remember(ev)
 		ev = protocol.Start{}
-	case m.close && campaigns(ev):
-		// The member is none any more, and its leases do not know that yet. They refuse the campaign once they do.
+	case m.close && campaigns(ev), len(m.wishes) > 0 && wish(ev):
+		// If the member is none any more, its leases do not know that yet. They refuse the campaign once they do. And what came while
+		// the member had no seat goes first: a program that resigned then, and campaigns now, wants to lead.
 		m.remember(ev)
-		m.close = false
-		ev = protocol.Close{}
-	case ev != protocol.Event(protocol.Tick{}): // what is left to do waits for a Tick, which is asked for
-	case m.close:
-		m.close = false
-		ev = protocol.Close{}
-	case len(m.wishes) > 0:
-		ev = m.wishes[0]
-		m.wishes = slices.Delete(m.wishes, 0, 1)
+		ev = m.left()
+	case ev == protocol.Event(protocol.Tick{}): // what is left to do waits for a Tick, which is asked for
+		ev = m.left()
 	}
 	if b, ok := m.council.TakeRecord(nil); ok {
 		m.leases.Keep(b)
@@ -302,10 +297,32 @@ func campaigns(ev protocol.Event) bool {
 	return yes
 }
 
-// remember keeps a command of a program for when the member has a seat.
-func (m *Machine) remember(ev protocol.Event) {
+// left takes the first of what is left to do; a Tick if that is nothing.
+func (m *Machine) left() protocol.Event {
+	switch {
+	case m.close:
+		m.close = false
+		return protocol.Close{}
+	case len(m.wishes) > 0:
+		ev := m.wishes[0]
+		m.wishes = slices.Delete(m.wishes, 0, 1)
+		return ev
+	}
+	return protocol.Tick{}
+}
+
+// wish says whether an event is a command that a member remembers until it has a seat.
+func wish(ev protocol.Event) bool {
 	switch ev.(type) {
 	case protocol.Campaign, protocol.Resign, protocol.Health:
+		return true
+	}
+	return false
+}
+
+// remember keeps a command of a program for when the member has a seat.
+func (m *Machine) remember(ev protocol.Event) {
+	if wish(ev) {
 		m.wishes = append(m.wishes, ev)
 	}
 }

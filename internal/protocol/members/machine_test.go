@@ -1,6 +1,8 @@
 package members
 
 import (
+	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -141,6 +143,42 @@ func TestMemberWaitsToBeNamed(t *testing.T) {
 	x.Tick(x.Now + 1)
 	if len(m.wishes) > 0 {
 		t.Error("it has forgotten what its program wants")
+	}
+}
+
+// C-LIVE: what came while the member had no seat goes before what comes later: a host that was drained, and is not any more, is fit, and
+// a program that resigned, and campaigns again, would lead.
+func TestWishesKeepTheirOrder(t *testing.T) {
+	m, err := New(config("b", nil, false), nil, 3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	x := &drivetest.Stepper{Machine: m, Now: 1e9}
+	x.Step(protocol.Start{})
+	x.Step(protocol.Campaign{ID: 1, Group: "g"})
+	x.Step(protocol.Health{OK: true, Drained: true})
+	x.Receive(protocol.Ident{Rank: 0, Inc: 10}, &council.Chosen{Conf: next(first("a"))}, protocol.Unknown)
+	var took []string
+	note := func() {
+		for _, a := range x.Last.Answers {
+			took = append(took, fmt.Sprint(a.ID))
+		}
+		for _, f := range x.Last.Facts {
+			if f.Ev == protocol.EvHealth {
+				took = append(took, f.Why)
+			}
+		}
+	}
+	x.Step(protocol.Health{OK: true})
+	note()
+	x.Step(protocol.Campaign{ID: 2, Group: "g"})
+	note()
+	for range 5 {
+		x.Tick(max(x.Now, x.Last.Wake))
+		note()
+	}
+	if want := []string{"1", "drained", "well", "2"}; !slices.Equal(took, want) {
+		t.Errorf("C-LIVE: it took %v, and not %v", took, want)
 	}
 }
 
