@@ -4,7 +4,7 @@
 // journals bear instants of the host's lease clock. No process may lead before the deadline that the holder before it had announced to itself, and tokens must grow.
 //
 // Two mutants count the deadline of a holder from the answer, and not from before the request: mutants/lessee/deadline-from-answer is of all engines on a store, and
-// mutants/nerio/lease-from-the-answer-on of the council. Simulators catch both in seconds, where this test takes minutes.
+// mutants/nerio/lease-from-the-answer-on of the council. Simulators catch both in seconds. This test does not catch that of the council.
 //
 // A test binary calls [Main] from TestMain, so that it can be the contenders as well:
 //

@@ -274,6 +274,8 @@ func (p *plan) found(t *testing.T, c *voter) {
 type voter struct {
 	file string
 	cmd  *exec.Cmd
+	// crashes counts its crashes.
+	crashes int
 }
 
 // start starts the process, and returns when it is a member.
@@ -311,21 +313,25 @@ func (v *voter) kill() {
 }
 
 // crash kills the voter, and starts it again, while the contenders do not reach each other. Who leads then leads by its promise, which must hold although it has died: it waits before it
-// promises anything to the other.
+// promises anything to the other. When it starts, one of the contenders, in turn, does not reach it either: if that one leads, the other would lead too early by a voter that had forgotten.
 func (v *voter) crash(t *testing.T, links *fault.Links, lease time.Duration) {
-	part := func(cut bool) {
-		for _, way := range [][2]string{{"a", "b"}, {"b", "a"}} {
+	cut := func(from, to string, cut bool) {
+		for _, way := range [][2]string{{from, to}, {to, from}} {
 			if err := links.Set(way[0], way[1], fault.Link{Cut: cut}); err != nil {
 				t.Error(err)
 			}
 		}
 	}
-	part(true)
+	alone := names[v.crashes%2]
+	v.crashes++
+	cut("a", "b", true)
 	time.Sleep(2 * lease) // wall clock: what a and b have promised each other runs out
 	v.kill()
+	cut(alone, "c", true)
 	v.start(t)
 	time.Sleep(lease) // wall clock: the wait after the start, and elections after it
-	part(false)
+	cut(alone, "c", false)
+	cut("a", "b", false)
 }
 
 func TestTheCouncilPassesTheTestOfEngines(t *testing.T) {
