@@ -122,7 +122,8 @@ func (g *hostedGroup) campaign(ctx context.Context, c session.Candidate, after h
 		return nil, err
 	}
 	party.Take(ctx, party.Hold{
-		Until: l.Until,
+		Until:  l.Until,
+		Number: l.Token(),
 		Lapse: func(code protocol.CauseCode, member string) {
 			c := protocol.Cause{Code: code, Peer: protocol.Nobody}
 			if rank, ok := g.member.council().rank(member); ok {
@@ -166,6 +167,14 @@ type hosted struct {
 
 func (h *hosted) Group() string  { return plainName(h.Lease.Group().Name) }
 func (h *hosted) Member() string { return h.member.Name() }
+
+// Token is zero on an engine that offers none. The machines below go on using the number that they have.
+func (h *hosted) Token() uint64 {
+	if h.member.outside.unfenced() {
+		return 0
+	}
+	return h.Lease.Token()
+}
 
 func (h *hosted) Cause() Cause {
 	c := h.Lease.Cause()
@@ -221,7 +230,7 @@ func (h *hosted) CanTransfer(ctx context.Context, to string) error {
 }
 
 func (h *hosted) Edict(context.Context) (stamp.Edict, error) {
-	if o := h.member.outside; o != nil && o.engine.Limits().NoFence {
+	if h.member.outside.unfenced() {
 		return stamp.Edict{}, h.member.councilOnly("a stamp for a fence")
 	}
 	return h.Lease.Edict()

@@ -161,6 +161,9 @@ type outside struct {
 	followed map[protocol.Group]bool
 }
 
+// unfenced says that an engine elects, and offers no tokens.
+func (o *outside) unfenced() bool { return o != nil && o.engine.Limits().NoFence }
+
 // report queues a message for the machine.
 func (o *outside) report(m protocol.Message) {
 	o.mu.Lock()

@@ -167,8 +167,8 @@ func TestOnAnEngineWithoutTokensNothingIsStamped(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if e, err := l.Edict(t.Context()); !errors.Is(err, engine.ErrUnsupported) {
-			t.Errorf("stamp %v (%v)", e, err)
+		if e, err := l.Edict(t.Context()); !errors.Is(err, engine.ErrUnsupported) || l.Token() != 0 {
+			t.Errorf("stamp %v (%v), token %d", e, err, l.Token())
 		}
 		if e := m.Status().Engine; e.Fences || !slices.Contains(e.Missing, "tokens for fences") || !l.Valid() {
 			t.Errorf("status %+v, valid %v", e, l.Valid())

@@ -18,7 +18,7 @@ type handle interface {
 	Group() string
 	// Member is the name of the member that leads.
 	Member() string
-	// Token is zero in local groups.
+	// Token is zero in local groups, and on an engine that offers no tokens.
 	Token() uint64
 	Valid() bool
 	Remaining() time.Duration

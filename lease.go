@@ -24,7 +24,7 @@ type Edict = fence.Stamp
 type Lease struct{ leadership }
 
 // Token is a number that all orders of this leadership share and that grows with every leadership of the group. A store
-// that refuses a lower one than it has seen cannot be written to by two leaders in turn. (An engine whose status lacks Fences does not promise that it grows.)
+// that refuses a lower one than it has seen cannot be written to by two leaders in turn. It is zero on an engine that offers no tokens, whose status lacks Fences.
 func (l *Lease) Token() uint64 { return l.handle.Token() }
 
 // Announce changes the value that this leadership bears ([Group.Announcing]); empty takes it back. It does not wait until other members have

@@ -1,9 +1,12 @@
 package agent
 
 import (
+	"context"
 	"errors"
 	"io"
 	"log/slog"
+	"net"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -25,6 +28,9 @@ type named struct {
 }
 
 func (n named) Name() string { return n.name }
+
+// Limits says of a store that is named so that its tokens cannot be compared.
+func (n named) Limits() engine.Limits { return engine.Limits{NoFence: n.name == "unfenced"} }
 
 // engineHost is an agent with an engine, whose notes are in a directory.
 type engineHost struct {
@@ -114,12 +120,12 @@ func TestAChangeFromACouncilNeedsAToken(t *testing.T) {
 }
 
 // openOnEngine starts an agent on a store in this process.
-func openOnEngine(t *testing.T, s *enginetest.Memory) *testAgent {
+func openOnEngine(t *testing.T, kind string, s *enginetest.Memory) *testAgent {
 	t.Helper()
 	dir := shortDir(t)
 	r := &testAgent{name: "a", socket: filepath.Join(dir, "s"), config: filepath.Join(dir, "c.yaml"),
-		engines: (&engineHost{stores: map[string]*enginetest.Memory{"store": s}}).engines()}
-	text := "name: a\ndir: " + filepath.Join(dir, "d") + "\nengine: {kind: store, address: x}\nsocket: {path: " + r.socket + "}\nhttp: {listen: \"" + port(t) + "\"}\nrealtime: false\ndefault_group: g\n"
+		engines: (&engineHost{stores: map[string]*enginetest.Memory{kind: s}}).engines()}
+	text := "name: a\ndir: " + filepath.Join(dir, "d") + "\nengine: {kind: " + kind + ", address: x}\nsocket: {path: " + r.socket + "}\nhttp: {listen: \"" + port(t) + "\"}\nrealtime: false\ndefault_group: g\n"
 	if err := os.WriteFile(r.config, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -130,7 +136,7 @@ func openOnEngine(t *testing.T, s *enginetest.Memory) *testAgent {
 
 func TestAgentOnAnEngineServesProgramsAsOneOfACouncil(t *testing.T) {
 	s := new(enginetest.Memory)
-	r := openOnEngine(t, s)
+	r := openOnEngine(t, "store", s)
 	l, err := r.dial(t).Campaign(patience(t), session.Candidate{Group: "g", Name: "worker"})
 	if err != nil {
 		t.Fatal(err)
@@ -152,4 +158,49 @@ func TestAgentOnAnEngineServesProgramsAsOneOfACouncil(t *testing.T) {
 		t.Fatal(err)
 	}
 	cluster.Eventually(t, "the entry is free", func() bool { return s.Entry("g").Free })
+}
+
+// stamp asks over the socket for a stamp in the group g, and returns the status.
+func (r *testAgent) stamp(t *testing.T, token string) (int, error) {
+	t.Helper()
+	c := &http.Client{Transport: &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return new(net.Dialer).DialContext(ctx, "unix", r.socket)
+	}}}
+	answer, err := c.Post("http://agent/v1/groups/g/edict", "application/json", strings.NewReader(`{"token": `+token+`}`))
+	if err != nil {
+		return 0, err
+	}
+	return answer.StatusCode, answer.Body.Close()
+}
+
+func TestAgentOnAnEngineWithoutTokensGivesProgramsNone(t *testing.T) {
+	s := new(enginetest.Memory)
+	r := openOnEngine(t, "unfenced", s)
+	for turn := range 2 {
+		l, err := r.dial(t).Campaign(patience(t), session.Candidate{Group: "g", Name: "worker"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if l.Token() != 0 || !l.Valid() {
+			t.Errorf("token %d, valid %v", l.Token(), l.Valid())
+		}
+		if all := r.agent.core.Sessions("g"); len(all) != 1 || all[0].Token != 0 || all[0].State != "leading" {
+			t.Errorf("sessions %+v", all)
+		}
+		if k := r.agent.core.Leader("g"); k == nil || k.Number() != s.Entry("g").Token {
+			t.Errorf("leader %+v, entry %+v", k, s.Entry("g"))
+		}
+		for _, token := range []string{"0", "1"} {
+			if status, err := r.stamp(t, token); err != nil || status != http.StatusConflict {
+				t.Errorf("a stamp with token %s: %d, %v", token, status, err)
+			}
+		}
+		if err := l.Resign(patience(t)); err != nil {
+			t.Fatal(err)
+		}
+		cluster.Eventually(t, "the history has the leadership, and how it ended", func() bool {
+			c, n := r.agent.core.Known().Group("g")
+			return c != nil && c.Leader == "" && n == uint64(turn+1) && c.Ended != ""
+		})
+	}
 }

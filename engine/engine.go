@@ -92,7 +92,8 @@ type State struct {
 type Limits struct {
 	// Shortest is the shortest lease, and Step what all lengths are multiples of; zero: any.
 	Shortest, Step time.Duration
-	// NoFence says that tokens do not grow with every leadership under all circumstances: they are not offered.
+	// NoFence says that tokens do not grow with every leadership under all circumstances: they are not offered. Leases then show none, and what tells leaderships
+	// apart in views and histories is still the number of [Tenure].
 	NoFence bool
 	// Loss says under which circumstances the system loses what it has confirmed, so that two may lead and a token may repeat.
 	Loss string

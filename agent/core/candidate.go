@@ -259,7 +259,7 @@ func (c *Candidate) campaign() {
 	c.mu.Lock()
 	c.lease = l
 	c.mu.Unlock()
-	c.life.Give(tenure.Event{Kind: tenure.Elected, Token: numberOf(l), At: at, Until: c.LeaseEnd()})
+	c.life.Give(tenure.Event{Kind: tenure.Elected, Token: c.numberOf(l), At: at, Until: c.LeaseEnd()})
 	switch l := l.(type) {
 	case *turn:
 		go c.renewTurn(l)
@@ -406,7 +406,7 @@ func (c *Candidate) ReportByKeeper(cause protocol.Cause) {
 	c.life.Give(tenure.Event{Kind: tenure.ProgramStopped, Cause: cause})
 }
 
-// Token returns that of the leadership; zero before there is one.
+// Token returns that of the leadership; zero before there is one, and where no tokens are offered.
 func (c *Candidate) Token() uint64 {
 	if l := c.held(); l != nil {
 		return l.Token()
@@ -414,10 +414,11 @@ func (c *Candidate) Token() uint64 {
 	return 0
 }
 
-// Turn returns the number of the turn in a group that hosts lead; zero before there is one, and in quorum groups.
+// Turn returns what tells a leadership without a token from others at this agent: the number of the turn in a group that hosts lead, and that of the lease on an engine that offers no tokens. It is zero
+// before there is one, and beside a token.
 func (c *Candidate) Turn() uint64 {
-	if t, ok := c.held().(*turn); ok {
-		return t.number
+	if l := c.held(); l != nil && l.Token() == 0 {
+		return c.numberOf(l)
 	}
 	return 0
 }

@@ -221,7 +221,7 @@ func (d *deadlines) Ended(g protocol.Group, token uint64) {
 func (c *Candidate) show() {
 	d, lease := c.agent.deadlines, c.CurrentLease()
 	if c.Page && d.memory != nil && lease != nil { // turns and memberships are not on the page
-		c.enterPage(lease.Token(), lease.Valid)
+		c.enterPage(c.hold.Number, lease.Valid)
 	}
 	if c.slot.Load() == nil || !c.Keeper.OnPage() {
 		d.books.Lock()

@@ -110,7 +110,7 @@ func (c *Candidate) recordEnd(released bool) {
 	if _, began := c.life.Announced(); !began {
 		c.end.how = "the program withdrew at the moment at which it was elected"
 	}
-	if token := c.lease.Token(); token != 0 { // of a turn nobody else learns
+	if token := c.noted(c.lease); token != 0 { // of a turn nobody else learns
 		c.agent.ChangeLog.recordEnd(c.Group, token, c.end.how)
 	}
 }
@@ -120,5 +120,5 @@ func (c *Candidate) clearEnd() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.end = endReasons{}
-	c.agent.ChangeLog.recordEnd(c.Group, c.lease.Token(), "")
+	c.agent.ChangeLog.recordEnd(c.Group, c.noted(c.lease), "")
 }

@@ -14,7 +14,7 @@ import (
 // A leadership is what a program leads by: a lease of a quorum, a turn under the leadership of its host, or the membership of its host in a
 // consistent group.
 type leadership interface {
-	// Token is zero in groups that hosts lead.
+	// Token is zero in groups that hosts lead, and on an engine that offers no tokens.
 	Token() uint64
 	Valid() bool
 	Remaining() time.Duration
@@ -106,12 +106,28 @@ func (a *Agent) longestGuard(c *Candidate, mode regent.Mode) time.Duration {
 	return max(0, longest-c.Margin)
 }
 
-// numberOf returns what tells a leadership from others of the group at this agent: the token, or the number of the turn.
-func numberOf(l leadership) uint64 {
+// numberOf returns what tells a leadership of the candidate from others of the group at this agent: the token, the number that stands for one, or that of the turn.
+func (c *Candidate) numberOf(l leadership) uint64 {
 	if t, ok := l.(*turn); ok {
 		return t.number
 	}
+	return c.noted(l)
+}
+
+// noted returns the number of a leadership in the history of its group, which is the token where there is one; zero: others learn nothing of it.
+func (c *Candidate) noted(l leadership) uint64 {
+	if _, ok := l.(*regent.Lease); ok {
+		return c.hold.Number
+	}
 	return l.Token()
+}
+
+// Number returns that of the leadership in the history of the group; zero before there is one, and in groups that hosts lead.
+func (c *Candidate) Number() uint64 {
+	if l := c.held(); l != nil {
+		return c.noted(l)
+	}
+	return 0
 }
 
 // LeaseEnd returns the end of the program's leadership as it stands; zero while the program waits.

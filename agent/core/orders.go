@@ -22,8 +22,8 @@ func (a *Agent) LeaderOfGroup(group string, token uint64, command string) (*Cand
 		}
 		return nil, a.notLedHere(c, command)
 	}
-	if l := k.CurrentLease(); token != 0 && l.Token() != token {
-		return nil, api.Errorf(http.StatusConflict, "group %s: token %d is not that of its leader, %d", group, token, l.Token())
+	if number := k.Number(); token != 0 && number != token {
+		return nil, api.Errorf(http.StatusConflict, "group %s: token %d is not that of its leader, %d", group, token, number)
 	}
 	return k, nil
 }

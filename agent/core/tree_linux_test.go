@@ -187,7 +187,7 @@ func TestCauseOfTheMemberIsTheAgents(t *testing.T) {
 		t.Fatal(err)
 	}
 	c.life = party.New(party.Options{Clock: agentClock{a}, Do: func(tenure.Effect) {}, Config: tenure.Config{Lower: tenure.Program}})
-	c.life.Give(tenure.Event{Kind: tenure.Elected, Token: c.lease.Token(), At: a.Now(), Until: c.LeaseEnd()})
+	c.life.Give(tenure.Event{Kind: tenure.Elected, Token: c.numberOf(c.lease), At: a.Now(), Until: c.LeaseEnd()})
 	c.hold.Lapse(protocol.Unhealthy, a.Name)
 	cluster.Eventually(t, "the lease has run out", func() bool { return !c.lease.Valid() })
 	c.life.Give(tenure.Event{Kind: tenure.ProgramStopped, Cause: protocol.Cause{Code: protocol.Resigned, Peer: protocol.Nobody}})

@@ -9,6 +9,7 @@ import (
 	"github.com/regentproject/regent/agent/access"
 	"github.com/regentproject/regent/agent/api"
 	"github.com/regentproject/regent/agent/core"
+	"github.com/regentproject/regent/engine"
 	"github.com/regentproject/regent/why"
 )
 
@@ -191,13 +192,17 @@ func (a *Server) AnswerOrder(w http.ResponseWriter, q *http.Request, k *core.Can
 	}
 	ctx, cancel := context.WithTimeout(q.Context(), a.core.About().Timing.Lease)
 	defer cancel()
-	WriteJSON(w, http.StatusOK, a.core.LeaderAfter(ctx, k.Group, k.CurrentLease().Token(), to))
+	WriteJSON(w, http.StatusOK, a.core.LeaderAfter(ctx, k.Group, k.Number(), to))
 }
 
 func (a *Server) serveEdict(w http.ResponseWriter, q *http.Request) {
 	var body api.EdictOrder
 	if err := Decode(q, &body); err != nil {
 		WriteError(w, err)
+		return
+	}
+	if e := a.core.Status().Engine; e != nil && !e.Fences {
+		WriteError(w, api.Errorf(http.StatusConflict, "engine %s: a stamp for a fence: %w (it offers no tokens)", e.Name, engine.ErrUnsupported))
 		return
 	}
 	if body.Token == 0 {

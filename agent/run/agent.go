@@ -49,6 +49,8 @@ type Notice struct {
 	Healed bool
 	// Lease is the length of the leases of the candidacy, which the agent sends when it accepts one; zero in all other notices.
 	Lease time.Duration
+	// NoToken, of Elected, says that the leadership has no token: what the event has for one only tells it from others.
+	NoToken bool
 	// Err is of Lost: why the agent refused the candidacy.
 	Err error
 }

@@ -52,7 +52,7 @@ func (c *connection) pass(e *session.Event, take func(Notice)) {
 			take(Notice{Lease: e.Lease})
 		}
 	case session.Leads:
-		take(Notice{Event: tenure.Event{Kind: tenure.Elected, Token: e.Number(), At: at, Until: until}})
+		take(Notice{Event: tenure.Event{Kind: tenure.Elected, Token: e.Number(), At: at, Until: until}, NoToken: e.Token == 0})
 	case session.Until:
 		take(Notice{Event: tenure.Event{Kind: tenure.Extended, Until: until}})
 	case session.Stop:

@@ -21,6 +21,7 @@ import (
 
 // fakeAgent elects the runner as often as it campaigns, up to a number of times.
 type fakeAgent struct {
+	noToken bool // leaderships have no tokens
 	terms   Terms
 	clock   *fakeClock
 	elect   int
@@ -78,7 +79,7 @@ func (a *fakeAgent) Campaign(c session.Candidate, take func(Notice)) (Upper, err
 		l.until = a.clock.Now().Add(fakeLength)
 		go func() {
 			take(Notice{Lease: a.granted})
-			take(Notice{Event: tenure.Event{Kind: tenure.Elected, Token: l.token, At: a.clock.Now(), Until: l.until}})
+			take(Notice{Event: tenure.Event{Kind: tenure.Elected, Token: l.token, At: a.clock.Now(), Until: l.until}, NoToken: a.noToken})
 			a.leases <- l
 		}()
 	}

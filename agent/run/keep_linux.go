@@ -252,6 +252,7 @@ func (n *keeping) take(e *session.Event) {
 		n.once.Do(func() { n.registered <- errors.New(e.Error) })
 	case session.Leads:
 		n.runner.lease.Store(int64(e.Lease))
+		n.runner.noToken.Store(e.Token == 0)
 		n.party.Give(tenure.Event{Kind: tenure.Elected, Token: e.Number(), At: at, Until: until})
 	case session.Until:
 		n.party.Give(tenure.Event{Kind: tenure.Extended, Until: until})

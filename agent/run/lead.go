@@ -34,9 +34,12 @@ type ending struct {
 
 // lead runs the program for as long as the lease lasts.
 func (r *runner) lead(ctx context.Context, l *life) (ending, error) {
-	if r.hasToken() {
+	switch {
+	case r.hasToken():
 		r.Log("leads %s with token %d", r.Group, l.party.Token())
-	} else {
+	case r.Mode == "":
+		r.Log("leads %s, without a token: the engine offers none", r.Group)
+	default:
 		r.Log("this host leads %s (%s)", r.Group, r.Mode)
 	}
 	r.follow(ctx, l)
@@ -129,8 +132,8 @@ func (a *backgroundTask) wait() { a.done.Wait() }
 // isStopSignal says whether a signal asks the runner to end. Others are for the program.
 func isStopSignal(s os.Signal) bool { return s == syscall.SIGTERM || s == os.Interrupt }
 
-// hasToken says whether leaderships of the group have tokens. In other groups what the machine has for one is the number of a turn.
-func (r *runner) hasToken() bool { return r.Mode == "" }
+// hasToken says whether leaderships of the group have tokens. Groups that hosts lead have none, nor have those of an engine that offers none: there what the machine has for one only numbers leaderships.
+func (r *runner) hasToken() bool { return r.Mode == "" && !r.noToken.Load() }
 
 // hookEnv is the environment of helpers.
 func (r *runner) hookEnv(token uint64) []string { return tree.Helper(r.programEnv(token)) }

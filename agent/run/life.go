@@ -139,6 +139,8 @@ func (l *life) take(n Notice) {
 	}
 	l.mu.Lock()
 	switch n.Kind {
+	case tenure.Elected:
+		l.r.noToken.Store(n.NoToken)
 	case tenure.Lost:
 		l.refused = n.Err
 	case tenure.UpperGone:

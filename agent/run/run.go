@@ -120,6 +120,8 @@ type runner struct {
 	agent  Agent
 	terms  Terms
 	lease  atomic.Int64 // the length of leases, a time.Duration; zero until the agent has accepted a candidacy
+	// noToken says that leaderships here have no tokens, as of the last one.
+	noToken atomic.Bool
 	// announced is the length that was logged last.
 	announced atomic.Int64
 	keeper    *keeper // nil: none
@@ -181,7 +183,7 @@ func Run(ctx context.Context, connect func(context.Context) (Agent, error), o Op
 // accept takes the length of the leases that the agent gives to this runner. A new one is logged, with what follows from it.
 func (r *runner) accept(lease time.Duration) {
 	r.lease.Store(int64(lease))
-	if was := r.announced.Swap(int64(lease)); was != int64(lease) && r.hasToken() {
+	if was := r.announced.Swap(int64(lease)); was != int64(lease) && r.Mode == "" {
 		r.Log("leases of %s last %v: a program or runner that dies is replaced within about %v and its lost hooks, a host or agent after about %v", r.Group, lease, ReplacedWithin, lease)
 	}
 }

@@ -43,6 +43,16 @@ func TestTheProgramKnowsItsLeadership(t *testing.T) {
 	s.end(0)
 }
 
+func TestOnAnEngineWithoutTokensTheProgramGetsNone(t *testing.T) {
+	agent := newFake(1)
+	agent.noToken = true
+	s := play(t, agent, `echo $REGENT_GROUP token=$REGENT_TOKEN term=$REGENT_TERM >$D/env`, nil)
+	if got, want := s.file("env"), "g token= term="; got != want {
+		t.Errorf("environment %q, want %q", got, want)
+	}
+	s.end(0)
+}
+
 // The agent learns of the first process before the program runs: it finds what that starts when the runner is dead.
 func TestTheAgentLearnsOfTheProgram(t *testing.T) {
 	s := play(t, newFake(1), `echo $$ >$D/pid`, nil)

@@ -47,7 +47,7 @@ the order.`,
 				order.Token = n
 			}
 			if order.Token == 0 {
-				return errors.New("no token: give it with --token; under 'regent run' it is in $REGENT_TOKEN")
+				return errors.New("no token: give it with --token; under 'regent run' it is in $REGENT_TOKEN, unless an engine elects that offers none")
 			}
 			var s api.StampInfo
 			if err := newClient(socket).post(c.Context(), groupPath(group, "/edict"), order, &s); err != nil {

@@ -17,10 +17,14 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"github.com/regentproject/regent"
 	"github.com/regentproject/regent/agent/access"
 	"github.com/regentproject/regent/agent/config"
 	"github.com/regentproject/regent/agent/core"
 	"github.com/regentproject/regent/agent/core/coretest"
+	"github.com/regentproject/regent/engine"
+	"github.com/regentproject/regent/engine/enginetest"
+	"github.com/regentproject/regent/engine/register"
 	"github.com/regentproject/regent/facades/etcd"
 	"github.com/regentproject/regent/facades/etcd/internal/belief"
 )
@@ -335,6 +339,32 @@ func TestWhoMayDoWhat(t *testing.T) {
 	}
 	if _, err := concurrency.NewElection(s, "mine").Leader(ctx); status.Code(err) != codes.PermissionDenied {
 		t.Errorf("reading a group of others: %v", err)
+	}
+}
+
+// An unfenced store has tokens that cannot be compared.
+type unfenced struct{ *enginetest.Memory }
+
+func (unfenced) Limits() engine.Limits { return engine.Limits{NoFence: true} }
+
+func TestOnAnEngineWithoutTokensNobodyCampaigns(t *testing.T) {
+	t.Parallel()
+	a := coretest.Idle(t, keys)
+	ctx, cancel := context.WithCancel(t.Context())
+	var tasks sync.WaitGroup
+	t.Cleanup(func() { cancel(); tasks.Wait() })
+	a.Start(ctx, &tasks)
+	on := core.Elector{Join: func(ctx context.Context, c regent.Config) (*regent.Member, error) {
+		return regent.On(ctx, register.New(unfenced{new(enginetest.Memory)}), regent.Config{Name: c.Name, Logger: c.Logger, OnChange: c.OnChange, NoRealtime: true})
+	}}
+	must(t, a.JoinBy(t.Context(), regent.Config{Name: "a"}, on, func(func(regent.Config) error) {}))
+	t.Cleanup(func() { _ = a.Leave(func(context.Context) {}) })
+	err := concurrency.NewElection(newSession(t, dial(t, facade(t, a, nil, nil), nil)), "shop").Campaign(soon(t), "x")
+	if status.Code(err) != codes.FailedPrecondition || !strings.Contains(err.Error(), "offers no tokens") {
+		t.Errorf("%v", err)
+	}
+	if a.Leader("shop") != nil {
+		t.Error("it leads")
 	}
 }
 

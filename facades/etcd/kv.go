@@ -151,6 +151,9 @@ func (s *Server) campaign(ctx context.Context, put *pb.PutRequest) (*pb.TxnRespo
 	if mode := s.core.ModeOf(group); mode != regent.Quorum {
 		return nil, status.Errorf(codes.FailedPrecondition, "group %.40q is %s here: clients of etcd campaign in quorum groups only", group, mode)
 	}
+	if err := s.checkTokens(); err != nil {
+		return nil, err
+	}
 	ttl, guard, err := s.ttlOf(group)
 	if err != nil {
 		return nil, err

@@ -18,6 +18,7 @@ import (
 
 	"github.com/regentproject/regent"
 	"github.com/regentproject/regent/agent/access"
+	"github.com/regentproject/regent/agent/api"
 	"github.com/regentproject/regent/agent/config"
 	"github.com/regentproject/regent/agent/core"
 	"github.com/regentproject/regent/internal/protocol"
@@ -27,6 +28,7 @@ import (
 type Agent interface {
 	About() core.About
 	Config() *config.File
+	Status() api.AgentStatus
 	Known() *core.ChangeLog
 	ModeOf(group string) regent.Mode
 	TimingOf(group string) regent.Timing

@@ -247,7 +247,7 @@ type Event struct {
 	Group  string `json:"group,omitempty"`
 	Leader string `json:"leader,omitempty"`
 	Token  uint64 `json:"token,omitempty"`
-	// Turn, of leads, numbers the leaderships of programs here in a group that hosts lead. Such a group has no token.
+	// Turn, of leads, numbers the leaderships of programs here in a group that hosts lead, or on an engine that offers no tokens. Such a group has no token.
 	Turn uint64 `json:"turn,omitempty"`
 	// Value, of proof, is what the leader announces.
 	Value string `json:"value,omitempty"`

@@ -14,6 +14,8 @@ type Hold struct {
 	Lapse func(code protocol.CauseCode, member string)
 	// Until returns the end of the lease as it stands, on the clock of the member.
 	Until func() protocol.Time
+	// Number tells the leadership from others of its group, also where the lease has no token to show.
+	Number uint64
 }
 
 type holdKey struct{}
