@@ -276,7 +276,7 @@ func (m *rainMember) Step(now protocol.Time, ev protocol.Event, out *protocol.Ef
 	}
 	m.Machine.Step(now, ev, out)
 	out.Facts = append(done.Facts, out.Facts...)
-	_, stopped := ev.(protocol.Stopped)
+	stopped := ev == protocol.Event(protocol.Stopped{Group: RainGroup}) // that of another group says nothing of this one's
 	for i := range out.Views {
 		if v := &out.Views[i]; v.Domain == protocol.Consistent {
 			m.view(now, v, stopped)
