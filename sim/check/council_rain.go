@@ -11,7 +11,7 @@ import (
 // and those of the two together.
 func CouncilRain(t Truth, s CouncilSpec, group protocol.Group) []Checker {
 	spec := RainSpec{Group: group, Gated: true, Leaders: protocol.Everyone(t.Members()), Settle: s.Settle}
-	return append(Council(t, s), NewDead(group), NewOneView(t, spec), NewOneChain(group), NewOutside(t, group), NewRecovered(group), NewOneRecovery(group),
+	return append(Council(t, s), NewDead(group), NewOneView(t, spec), NewOneChain(group), NewOutside(t, group), NewRecovered(group), NewOneRecovery(t, group),
 		NewViewsCarried(t, group), NewJobs(group), NewAgrees(t, s, group))
 }
 

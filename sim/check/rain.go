@@ -35,7 +35,7 @@ func Rain(t Truth, s RainSpec) []Checker {
 		all = append(all, NewWeakLive(t, s), NewNoTrace(t, s.Group))
 	}
 	if s.Gated {
-		all = append(all, NewOneChain(s.Group), NewOutside(t, s.Group), NewRecovered(s.Group), NewOneRecovery(s.Group))
+		all = append(all, NewOneChain(s.Group), NewOutside(t, s.Group), NewRecovered(s.Group), NewOneRecovery(t, s.Group))
 	}
 	return all
 }

@@ -7,11 +7,13 @@ import (
 )
 
 // OneRecovery is R-ONCE: one program recovers what an agreement asks for, once. It is asked by the present agreement of its member, and again only if its
-// reader has ended. While it recovers, no program of another member of the agreement does. A report counts once, for the present agreement, after the
+// reader has ended. While it recovers, no program of another member of the agreement is asked, unless its leave to go on is over by its member's clock:
+// a process that was paused may still read what it was to do, and what it does then is no part of the group. A report counts once, for the present agreement, after the
 // program has finished, and while its membership lasts; and what counts at the protocol was reported so.
 type OneRecovery struct {
-	group protocol.Group
-	of    map[protocol.Rank]*recovering
+	group  protocol.Group
+	ledger *timedLedger
+	of     map[protocol.Rank]*recovering
 	// counted are the agreements whose report counted, with where.
 	counted map[rain.Number]protocol.Rank
 }
@@ -19,6 +21,7 @@ type OneRecovery struct {
 // recovering is what is known of the program of one membership.
 type recovering struct {
 	present rain.Number
+	horizon protocol.HorizonID
 	members protocol.Set
 	asks    bool
 	// asked, finished and counted are about the present agreement; read says that the reader that asked has not ended.
@@ -26,8 +29,8 @@ type recovering struct {
 }
 
 // NewOneRecovery returns the checker of one group.
-func NewOneRecovery(g protocol.Group) *OneRecovery {
-	return &OneRecovery{g, make(map[protocol.Rank]*recovering), make(map[rain.Number]protocol.Rank)}
+func NewOneRecovery(t Truth, g protocol.Group) *OneRecovery {
+	return &OneRecovery{g, newTimedLedger(t), make(map[protocol.Rank]*recovering), make(map[rain.Number]protocol.Rank)}
 }
 
 // Name returns R-ONCE.
@@ -35,6 +38,7 @@ func (c *OneRecovery) Name() string { return "R-ONCE" }
 
 // Observe follows what members agree on, and what their programs do.
 func (c *OneRecovery) Observe(r *sim.Record) error {
+	c.ledger.enter(r)
 	if r.Ev == sim.EvCrash || r.Ev == sim.EvClose {
 		delete(c.of, r.Node)
 	}
@@ -49,6 +53,9 @@ func (c *OneRecovery) Observe(r *sim.Record) error {
 	case protocol.EvDone:
 		if n := (rain.Number{Token: r.Term, Vid: r.Gen}); !c.has(r.Node, n) {
 			return Violatedf(c.Name(), r.T, "%v takes view %v as recovered, and no report of its program counted", r.Node, n)
+		}
+		if p := c.of[r.Node]; p != nil && c.over(r.Node, p, r.T) {
+			return Violatedf(c.Name(), r.T, "%v takes view %v as recovered, and its leave to go on was over", r.Node, rain.Number{Token: r.Term, Vid: r.Gen})
 		}
 	}
 	return nil
@@ -73,7 +80,14 @@ func (c *OneRecovery) view(r *sim.Record) {
 		p = &recovering{present: n, members: v.Support}
 		c.of[r.Node] = p
 	}
+	p.horizon = v.Horizon
 	p.asks = p.asks || v.Agreed.Recover
+}
+
+// over says whether the leave of a member's program to go on is over.
+func (c *OneRecovery) over(q protocol.Rank, p *recovering, t sim.Real) bool {
+	end, _ := c.ledger.ledger.End(q, protocol.Consistent, c.group, p.horizon)
+	return c.ledger.truth.Clock(q).At(t) >= end
 }
 
 // program judges what the program does at the agreement (Term, Gen).
@@ -88,8 +102,9 @@ func (c *OneRecovery) program(r *sim.Record) error {
 		case p.asked && p.read || p.counted:
 			return Violatedf(c.Name(), r.T, "the program of %v is asked twice to recover by view %v", r.Node, n)
 		}
+		late := c.over(r.Node, p, r.T)
 		for q, o := range c.of { // order does not matter: any of them is one too many
-			if q != r.Node && o.asked && !o.finished && p.members.Has(q) {
+			if !late && q != r.Node && o.asked && !o.finished && p.members.Has(q) {
 				return Violatedf(c.Name(), r.T, "the program of %v is asked to recover by view %v while that of %v recovers by view %v", r.Node, n, q, o.present)
 			}
 		}

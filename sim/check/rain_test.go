@@ -231,6 +231,10 @@ func TestOneRecovery(t *testing.T) {
 	}
 	asked := func() *rainTrace { return manages(newRainTrace(t), 0, viewFour).add(0, at("asked", viewFour)) }
 	finished := func() *rainTrace { return asked().add(0, at("finished", viewFour)) }
+	later := func(s *rainTrace) *rainTrace {
+		s.now = s.now.Add(2 * time.Second)
+		return s
+	}
 	for name, c := range map[string]struct {
 		s    *rainTrace
 		want string
@@ -242,6 +246,8 @@ func TestOneRecovery(t *testing.T) {
 		"asked by a view that does not":   {newRainTrace(t).told(0, viewFour, time.Second).add(0, at("asked", viewFour)), "R-ONCE"},
 		"asked by an older view":          {manages(newRainTrace(t), 0, viewFour).add(0, at("asked", viewAll)), "R-ONCE"},
 		"asked while another one is":      {manages(asked(), 1, viewFour).add(1, at("asked", viewFour)), "R-ONCE"},
+		"asked when its leave is over":    {later(manages(asked(), 1, viewFour)).add(1, at("asked", viewFour)), ""},
+		"done when its leave is over":     {later(finished().add(0, at("counts", viewFour))).add(0, done), "R-ONCE"},
 		"counts before it has finished":   {asked().add(0, at("counts", viewFour)), "R-ONCE"},
 		"counts twice":                    {finished().add(0, at("counts", viewFour)).add(0, at("counts", viewFour)), "R-ONCE"},
 		"counts after the membership":     {finished().dead(0).add(0, at("counts", viewFour)), "R-ONCE"},
@@ -249,7 +255,7 @@ func TestOneRecovery(t *testing.T) {
 		"done by the report of another":   {finished().add(0, at("counts", viewFour)).add(1, done), "R-ONCE"},
 		"the next manager, after a death": {manages(asked().add(0, protocol.Fact{Ev: sim.EvCrash}), 1, viewFour).add(1, at("asked", viewFour)), ""},
 	} {
-		if got := c.s.judgedBy(NewOneRecovery(rainGroup)); got != c.want {
+		if got := c.s.judgedBy(NewOneRecovery(c.s, rainGroup)); got != c.want {
 			t.Errorf("%s: %q, want %q", name, got, c.want)
 		}
 	}
