@@ -149,7 +149,7 @@ func TestBalancedCouncilChanges(t *testing.T) {
 		if places := s.placed(now); moved(after, places) < 4 {
 			t.Fatalf("with the weight of a %d groups have another place", moved(after, places))
 		}
-		// The weight counts for groups that are free: a gets most of what c leaves.
+		// What c leaves goes to members that stay. The heir may be in the middle of the step when it tries, and another candidate leads then.
 		n = m
 		now = s.change("a", roster.Change{Remove: []string{"c"}})
 		time.Sleep(time.Minute)
@@ -160,7 +160,7 @@ func TestBalancedCouncilChanges(t *testing.T) {
 			switch {
 			case after[g] == "c":
 				left++
-				if leaders[g] != places[g] {
+				if places[g] == "c" || leaders[g] == "c" {
 					t.Errorf("%s was led by c, and is led by %s: %s has its place", g, leaders[g], places[g])
 				}
 			case leaders[g] != after[g]:

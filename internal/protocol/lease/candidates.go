@@ -32,3 +32,15 @@ func (h *Holder) TakeJoined() bool {
 	h.joined = false
 	return yes
 }
+
+// KeepJoined forgets those that have joined and that keep does not want.
+func (h *Holder) KeepJoined(keep func(group protocol.Group, who protocol.Rank) bool) {
+	// order does not matter: each tenure is looked at by itself.
+	for g, t := range h.tenures {
+		for r := range t.joined.All() {
+			if !keep(g, r) {
+				t.joined.Remove(r)
+			}
+		}
+	}
+}

@@ -20,6 +20,9 @@ func (m *Machine) Adopt(now protocol.Time, c Config, floor uint64, out *protocol
 	c.Start = m.cfg.Start
 	vacated := c.Absent.Minus(m.cfg.Absent)
 	could := m.leaders.Has(m.cfg.Me)
+	if m.balanced() {
+		m.settleJoins()
+	}
 	m.cfg, m.lcfg = c, c.lease()
 	m.voters, m.leaders = c.Quorums.Voters(), c.leaders()
 	st := &m.start

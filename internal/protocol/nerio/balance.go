@@ -171,6 +171,14 @@ func (m *Machine) dueBalance(now protocol.Time) {
 	}
 }
 
+// settleJoins forgets joins that gave a member no place before this one. In another order, of other weights, they would move groups that
+// nobody has joined since.
+func (m *Machine) settleJoins() {
+	m.holder.KeepJoined(func(g protocol.Group, r protocol.Rank) bool {
+		return m.cfg.Balance.First(g, protocol.Set{}.With(r).With(m.cfg.Me)) == r
+	})
+}
+
 // awaits says whether a member has joined that goes before this one in a group that this one leads, and was heard lately: if it cannot
 // take the group now, it may soon.
 func (m *Machine) awaits(now protocol.Time, s *groupState, l *lease.Leadership) bool {

@@ -302,6 +302,35 @@ func TestGroupsWithLongLeasesMoveToAMemberThatAnswersSecond(t *testing.T) {
 	}
 }
 
+// The council gives a member another weight, and then a candidate joins in one group. That moves no other group.
+func TestAnotherWeightMovesNothing(t *testing.T) {
+	d := newBalanced(t, balancedConfig(3), 60)
+	d.Step(1, protocol.Campaign{Group: "late"})
+	d.Run(500 * ms)
+	all := protocol.Everyone(3)
+	d.settled("at the start", all)
+	before := d.changes()
+	d.cfg.Balance, d.cfg.Epoch = slices.Clone(d.cfg.Balance), 1
+	d.cfg.Balance[0].Weight = 9
+	if _, astray, _ := d.led(all); astray < 10 {
+		t.Fatalf("with another weight %d groups have another place", astray)
+	}
+	for r := range protocol.Rank(3) {
+		c := d.cfg
+		c.Me = r
+		d.members[r].m.Adopt(d.Now, c, 0, &protocol.Effects{})
+	}
+	d.Run(100 * ms)
+	d.Step(2, protocol.Campaign{Group: "late"})
+	d.Run(3 * time.Second)
+	if len(d.leaders("late")) != 1 {
+		t.Fatal("the group with a new candidate has no leader")
+	}
+	if moved := len(d.tenures["late"]) - 1; d.changes() != before+moved {
+		t.Errorf("N-STAB (moves): another weight moved %d groups", d.changes()-before)
+	}
+}
+
 func TestNothingMovesToWhereNoProgramWaits(t *testing.T) {
 	d := newBalanced(t, balancedConfig(3), 30)
 	all := protocol.Everyone(3)
