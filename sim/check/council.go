@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/regentproject/regent/internal/protocol"
+	"github.com/regentproject/regent/internal/protocol/council"
 	"github.com/regentproject/regent/sim"
 	"github.com/regentproject/regent/sim/ledger"
 )
@@ -16,6 +17,8 @@ type CouncilSpec struct {
 	// Moves is how many groups a leader of a balanced council may hand over at once, and Longest bounds how long a move takes.
 	Moves   int
 	Longest time.Duration
+	// Views is the consistent group of the council; empty if it has none.
+	Views protocol.Group
 	// Seed and Travel are of the resource that edicts are sent to.
 	Seed   uint64
 	Travel sim.Delay
@@ -28,7 +31,7 @@ func Council(t Truth, s CouncilSpec) []Checker {
 	h := newHistory(t)
 	return []Checker{
 		&OneConfig{history: h}, newMonotone(h, t.Members()), &Settling{cursor{timedLedger: b}, h}, &Carried{cursor{timedLedger: b}, h},
-		&Leaves{gone: make([]bool, t.Members())}, &Lives{cursor: cursor{timedLedger: b}, history: h, groups: s.Groups, settle: s.Settle, until: sim.Forever},
+		&Leaves{gone: make([]bool, t.Members())}, &Lives{cursor: cursor{timedLedger: b}, history: h, groups: s.Groups, settle: s.Settle, until: sim.Forever, views: s.Views},
 		newUnique(b, protocol.Quorums{}), newKeeps(b), &EdictValid{cursor{timedLedger: b}}, newToken(b), newEdictOrder(b), NewResource(s.Seed, s.Travel),
 		&Verified{cursor: cursor{timedLedger: b}}, NewMoves(protocol.Set{}, s.Moves, s.Longest),
 	}
@@ -42,6 +45,7 @@ type history struct {
 	chosen map[uint64]uint64
 	latest uint64
 	voters protocol.Set      // of the latest
+	all    protocol.Set      // its members
 	given  map[uint64]uint64 // by number, the highest token
 	hosts  []seatState
 	began  protocol.Set // those that took part before anything was chosen
@@ -91,7 +95,10 @@ func (h *history) take(r *sim.Record, read *int) {
 		}
 	case protocol.EvChosen:
 		if r.Seq >= h.latest {
-			h.latest, h.voters = r.Seq, r.Members
+			h.latest, h.voters, h.all = r.Seq, r.Members, r.Members
+			if c, ok := r.Detail.(*council.Config); ok {
+				h.all = c.Present()
+			}
 		}
 	}
 }
@@ -294,6 +301,10 @@ type Lives struct {
 	// out are hosts that have learnt that they are no members. One of them may have the name of a voter: it was put back to a time
 	// before it was removed and added again (C3). Its operator has to empty its directory.
 	out protocol.Set
+	// views is the consistent group of the council, if it has one. unsure are members that have lost their disks, speak, and have not found out
+	// yet which of its views they forgot.
+	views  protocol.Group
+	unsure protocol.Set
 }
 
 // Name returns C-LIVE.
@@ -314,6 +325,11 @@ func (l *Lives) Observe(r *sim.Record) error {
 		l.out.Add(r.Node)
 	case r.Ev == protocol.EvSpeak, r.Ev == protocol.EvAdopt && r.Why == "record":
 		l.blocked.Remove(r.Node)
+		if r.Ev == protocol.EvSpeak && r.Why == "recovered" && l.views != "" {
+			l.unsure.Add(r.Node)
+		}
+	case r.Ev == protocol.EvInstall && r.Group == l.views && r.Why == "remembered":
+		l.unsure.Remove(r.Node)
 	}
 	return nil
 }
@@ -324,7 +340,24 @@ func (l *Lives) forgetful() bool {
 	here := voters.Minus(l.out)
 	forgot := here.Intersect(l.blocked)
 	rest := 2 * (here.Len() - forgot.Len())
+	if l.viewless(voters) {
+		return true
+	}
 	return l.latest == 0 && !l.blocked.Empty() || forgot.Len() > 0 && rest <= voters.Len()+1 || rest <= voters.Len()
+}
+
+// viewless says that the voters that know the views of the consistent group have no member in some majority, and that a member is missing: nobody
+// but that one might know the last view.
+func (l *Lives) viewless(voters protocol.Set) bool {
+	if ignorant := voters.Intersect(l.blocked.Union(l.unsure)); l.views == "" || 2*ignorant.Len() <= voters.Len() {
+		return false
+	}
+	for r := range l.all.All() {
+		if x := &l.hosts[r]; !x.seated || x.number != l.latest {
+			return true
+		}
+	}
+	return false
 }
 
 func (l *Lives) electorate() protocol.Set {

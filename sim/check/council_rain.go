@@ -11,6 +11,7 @@ import (
 // and those of the two together.
 func CouncilRain(t Truth, s CouncilSpec, group protocol.Group) []Checker {
 	spec := RainSpec{Group: group, Gated: true, Leaders: protocol.Everyone(t.Members()), Settle: s.Settle}
+	s.Views = group
 	return append(Council(t, s), NewDead(group), NewOneView(t, spec), NewOneChain(group), NewOutside(t, group), NewRecovered(group), NewOneRecovery(t, group),
 		NewViewsCarried(t, group), NewJobs(group), NewAgrees(t, s, group))
 }
@@ -180,7 +181,7 @@ type Agrees struct {
 
 // NewAgrees returns the checker of one group.
 func NewAgrees(t Truth, s CouncilSpec, g protocol.Group) *Agrees {
-	return &Agrees{&Lives{cursor: cursor{timedLedger: newTimedLedger(t)}, history: newHistory(t), settle: s.Settle, until: sim.Forever}, newAgreements(t, g), make(configs)}
+	return &Agrees{&Lives{cursor: cursor{timedLedger: newTimedLedger(t)}, history: newHistory(t), settle: s.Settle, until: sim.Forever, views: g}, newAgreements(t, g), make(configs)}
 }
 
 // Name returns C-AGREE.

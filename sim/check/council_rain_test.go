@@ -153,3 +153,45 @@ func TestCouncilIsJudgedInSilence(t *testing.T) {
 	alone.received(1, v)
 	alone.judge(t, "C-AGREE", time.Minute, agrees)
 }
+
+// Voters that have lost their disks know no views until they have found out what they forgot. If they are most of the voters, all members have to be there.
+func TestCouncilWhoseViewsAreForgottenWaitsForAllMembers(t *testing.T) {
+	spec := CouncilSpec{Settle: time.Second, Views: "g"}
+	lives := func(t Truth) Checker {
+		return &Lives{cursor: cursor{timedLedger: newTimedLedger(t)}, history: newHistory(t), settle: spec.Settle, until: sim.Forever, views: spec.Views}
+	}
+	// run has three voters and a newcomer without a vote. The first voter has not settled; some have lost their disks.
+	run := func(newcomer bool, lost ...protocol.Rank) *acts {
+		a := &acts{}
+		a.chosen(1, 0, 0, 0)
+		c := &council.Config{Number: 2}
+		for r := range protocol.Rank(4) {
+			role := council.Leader
+			if r == 3 {
+				role = council.Observer
+			}
+			c.Members = append(c.Members, council.Member{Seat: r, Role: role})
+		}
+		a.add(0, protocol.Fact{Ev: protocol.EvChosen, Seq: 2, Gen: 2, Members: protocol.Everyone(3), Detail: c})
+		for _, r := range lost {
+			a.add(r, protocol.Fact{Ev: protocol.EvSpeak, Why: "recovered"})
+		}
+		for r := range protocol.Rank(4) {
+			if r < 3 || newcomer {
+				a.add(r, protocol.Fact{Ev: protocol.EvAdopt, Seq: 2, Gen: 2})
+			}
+		}
+		a.settle(1, 2)
+		a.settle(2, 2)
+		a.add(protocol.Nobody, protocol.Fact{Ev: sim.EvPhase, Why: sim.Liveness, Members: protocol.Everyone(4)})
+		return a
+	}
+	run(false, 0).judge(t, "C-LIVE", time.Minute, lives)
+	run(false, 0, 1).judge(t, "", time.Minute, lives)
+	run(true, 0, 1).judge(t, "C-LIVE", time.Minute, lives) // all can answer
+	found := run(false, 0, 1)
+	found.install(1, firstView, "remembered")
+	found.judge(t, "C-LIVE", time.Minute, lives)
+	spec.Views = "" // the council has no consistent group
+	run(false, 0, 1).judge(t, "C-LIVE", time.Minute, lives)
+}
