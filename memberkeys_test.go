@@ -16,6 +16,7 @@ func TestTagsOutliveARotation(t *testing.T) {
 	first, next := own.PrivateKeys[0], identity.Draw().Text()
 	tag := func(c Config) protocol.Tag {
 		m := &Member{config: c}
+		m.present.Store(&council{})
 		return m.lifeTags()(7, protocol.StartBits{1})
 	}
 	want := tag(Config{Name: "a", OwnKeys: own})

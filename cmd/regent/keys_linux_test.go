@@ -42,10 +42,14 @@ func (h *runCluster) reload(name string) {
 	cluster.Eventually(h.t, name+" reads its configuration again", func() bool { return strings.Count(p.Log(), read) > before })
 }
 
-// leader returns who leads, and with which token.
-func (h *runCluster) leader() string {
+// leader returns who leads, and with which token. A proof may come too late on a busy host.
+func (h *runCluster) leader() (said string) {
 	h.t.Helper()
-	said, _, _ := strings.Cut(h.output("verify", "g", "--socket", h.Socket("a")), ",")
+	cluster.Eventually(h.t, "the leader proves its leadership", func() bool {
+		out, err := command("verify", "g", "--socket", h.Socket("a")).Output()
+		said, _, _ = strings.Cut(string(out), ",")
+		return err == nil
+	})
 	return said
 }
 
