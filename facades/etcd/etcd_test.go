@@ -19,6 +19,7 @@ import (
 
 	"github.com/regentproject/regent"
 	"github.com/regentproject/regent/agent/access"
+	"github.com/regentproject/regent/agent/cluster"
 	"github.com/regentproject/regent/agent/config"
 	"github.com/regentproject/regent/agent/core"
 	"github.com/regentproject/regent/agent/core/coretest"
@@ -155,9 +156,10 @@ func TestAnElection(t *testing.T) {
 		t.Errorf("after it resigned: %v", err)
 	}
 	must(t, two.Close()) // gives the group up, too
-	if _, err := a.Leader(ctx); err != concurrency.ErrElectionNoLeader {
-		t.Errorf("after the session was closed: %v", err)
-	}
+	cluster.Eventually(t, "the group of the closed session has no leader", func() bool {
+		_, err := a.Leader(ctx)
+		return err == concurrency.ErrElectionNoLeader
+	})
 }
 
 // A cancelled campaign leaves nothing, and the session goes on.
