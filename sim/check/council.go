@@ -301,7 +301,7 @@ type Lives struct {
 	// out are hosts that have learnt that they are no members. One of them may have the name of a voter: it was put back to a time
 	// before it was removed and added again (C3). Its operator has to empty its directory.
 	out protocol.Set
-	// views is the consistent group of the council, if it has one. unsure are members that have lost their disks, speak, and have not found out
+	// views is the consistent group of the council, if it has one. unsure are voters that have lost their disks, speak, and have not found out
 	// yet which of its views they forgot.
 	views  protocol.Group
 	unsure protocol.Set
@@ -325,7 +325,8 @@ func (l *Lives) Observe(r *sim.Record) error {
 		l.out.Add(r.Node)
 	case r.Ev == protocol.EvSpeak, r.Ev == protocol.EvAdopt && r.Why == "record":
 		l.blocked.Remove(r.Node)
-		if r.Ev == protocol.EvSpeak && r.Why == "recovered" && l.views != "" {
+		voters := l.electorate()
+		if r.Ev == protocol.EvSpeak && r.Why == "recovered" && l.views != "" && voters.Has(r.Node) { // a newcomer has to know before it votes
 			l.unsure.Add(r.Node)
 		}
 	case r.Ev == protocol.EvInstall && r.Group == l.views && r.Why == "remembered":

@@ -192,6 +192,10 @@ func TestCouncilWhoseViewsAreForgottenWaitsForAllMembers(t *testing.T) {
 	found := run(false, 0, 1)
 	found.install(1, firstView, "remembered")
 	found.judge(t, "C-LIVE", time.Minute, lives)
-	spec.Views = "" // the council has no consistent group
+	early := run(false, 0)
+	early.records = append([]sim.Record{{Node: 1, Inc: 1, Fact: protocol.Fact{Ev: protocol.EvSpeak, Why: "recovered"}}}, early.records...)
+	early.records = append([]sim.Record{{Node: 0, Inc: 1, Fact: protocol.Fact{Ev: protocol.EvChosen, Seq: 1, Gen: 1, Members: protocol.NewSet(0)}}}, early.records...)
+	early.judge(t, "C-LIVE", time.Minute, lives) // one of them was a newcomer, and should not have got its vote
+	spec.Views = ""                              // the council has no consistent group
 	run(false, 0, 1).judge(t, "C-LIVE", time.Minute, lives)
 }
