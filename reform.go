@@ -326,10 +326,11 @@ func literal(addrs []string, known []netip.AddrPort) (out []netip.AddrPort, all 
 
 // observeCouncil tells the hook of changes of the council, apart from the loop.
 func (m *Member) observeCouncil() {
+	moved := m.changing.moved.Wait()
 	for {
-		moved := m.changing.moved.Wait()
 		select {
 		case <-moved:
+			moved = m.changing.moved.Wait() // before it looks: what changes while the hook runs is another call
 			m.config.OnCouncil(m.Council())
 		case <-m.loop.Ended():
 			if c := m.changing.removed.Load(); c != nil {

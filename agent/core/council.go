@@ -76,6 +76,7 @@ func (a *Agent) ChangeCouncil(ctx context.Context, o *api.CouncilOrder) (api.Cou
 	defer cancel(nil)
 	go a.untilDecided(ctx, m, o, cancel)
 	now, err = m.Change(ctx, o.Change)
+	a.statusCache.forget()
 	info := councilInfo(now)
 	info.Forecast, info.Done = &forecast, err == nil
 	if errors.Is(err, context.DeadlineExceeded) {

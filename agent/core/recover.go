@@ -24,6 +24,7 @@ func (a *Agent) RecoverCouncil(ctx context.Context, o *api.RecoverOrder) (api.Re
 	ctx, cancel := context.WithTimeout(ctx, min(recoverWait, max(acceptWait, o.Wait)))
 	defer cancel()
 	look, err := m.Recover(ctx, o.Recovery)
+	a.statusCache.forget()
 	info := api.RecoverInfo{Outlook: look, Unpromised: roster.Unpromised(), Done: err == nil}
 	switch {
 	case errors.Is(err, context.DeadlineExceeded) && !o.Try:
@@ -43,6 +44,7 @@ func (a *Agent) AcknowledgeCouncil(ctx context.Context) (api.CouncilInfo, error)
 	ctx, cancel := context.WithTimeout(ctx, councilWait)
 	defer cancel()
 	now, err := m.Acknowledge(ctx)
+	a.statusCache.forget()
 	info := councilInfo(now)
 	info.Done = err == nil
 	if err != nil && !errors.Is(err, context.Canceled) && !errors.Is(err, regent.ErrClosed) {

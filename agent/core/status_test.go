@@ -7,11 +7,13 @@ import (
 	"testing"
 	"time"
 
+	"github.com/regentproject/regent/agent/api"
 	"github.com/regentproject/regent/internal/clock"
 	"github.com/regentproject/regent/internal/protocol"
 	"github.com/regentproject/regent/internal/runtime/party"
 	"github.com/regentproject/regent/internal/session"
 	"github.com/regentproject/regent/internal/tenure"
+	"github.com/regentproject/regent/roster"
 )
 
 // lead returns a candidate that leads.
@@ -74,6 +76,25 @@ func TestClockBeyondItsBoundIsSaidWithWhatToDo(t *testing.T) {
 	}
 	if !a.Status().ClockFault {
 		t.Error("the status does not have it")
+	}
+}
+
+// A client that gave an order sees in the status what became of it, though the status was read a moment before.
+func TestStatusAfterAnOrderIsNew(t *testing.T) {
+	a := Joined(t)
+	g := &a.statusCache
+	before := a.Status().Council.Number
+	g.mu.Lock()
+	g.council.Number, g.at = before+7, time.Now().Add(time.Hour)
+	g.mu.Unlock()
+	if now := a.Status().Council.Number; now != before+7 {
+		t.Fatalf("a status is kept for a moment: number %d", now)
+	}
+	if _, err := a.ChangeCouncil(t.Context(), &api.CouncilOrder{Change: roster.Change{Cancel: true}}); !errors.Is(err, roster.ErrUnchanged) {
+		t.Fatalf("cancel: %v", err)
+	}
+	if now := a.Status().Council.Number; now != before {
+		t.Errorf("the status has number %d after an order, and the council %d", now, before)
 	}
 }
 

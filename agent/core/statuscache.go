@@ -21,6 +21,8 @@ type statusCache struct {
 	status     regent.Status
 	members    []regent.PeerStatus
 	council    roster.Council
+	// orders counts orders that have changed what the loop knows: what was read before one is old.
+	orders uint64
 }
 
 // statusMaxAge is how old a status may be before it is read again.
@@ -56,18 +58,30 @@ func (c *statusCache) present() *api.CouncilInfo {
 	return &info
 }
 
-// refresh asks the loop.
+// refresh asks the loop, again if an order has changed what it knows meanwhile.
 func (c *statusCache) refresh(m *regent.Member) {
-	c.mu.Lock()
-	fresh := time.Since(c.at) < statusMaxAge
-	c.mu.Unlock()
-	if fresh { // somebody else did while this one waited
-		return
+	for {
+		c.mu.Lock()
+		fresh, orders := time.Since(c.at) < statusMaxAge, c.orders
+		c.mu.Unlock()
+		if fresh { // somebody else did while this one waited
+			return
+		}
+		status, members, council := m.Status(), m.Members(), m.Council()
+		c.mu.Lock()
+		if c.orders == orders {
+			c.at, c.status, c.members, c.council = time.Now(), status, members, council
+		}
+		c.mu.Unlock()
 	}
-	status, members, council := m.Status(), m.Members(), m.Council()
+}
+
+// forget has the loop be asked again: a client that gave an order and asks for the status sees what became of it.
+func (c *statusCache) forget() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.at, c.status, c.members, c.council = time.Now(), status, members, council
+	c.at = time.Time{}
+	c.orders++
 }
 
 // Alive says whether the member's loop has answered lately, or does now.
