@@ -26,7 +26,8 @@ func (e *etcdListener) listen(a *Agent, file *config.File) error {
 	var conf *tls.Config
 	if file.HTTP.TLS.Cert != "" {
 		var err error
-		if conf, err = a.tls(file); err != nil {
+		conf, err = a.tls(file)
+		if err != nil {
 			return err
 		}
 	}

@@ -64,7 +64,7 @@ func (c *statusCache) refresh(m *regent.Member) {
 		c.mu.Lock()
 		fresh, orders := time.Since(c.at) < statusMaxAge, c.orders
 		c.mu.Unlock()
-		if fresh { // somebody else did while this one waited
+		if fresh { // another caller refreshed it meanwhile
 			return
 		}
 		status, members, council := m.Status(), m.Members(), m.Council()

@@ -66,7 +66,7 @@ type Council struct {
 	// Fixed says why the council cannot change, and FileDiffers in what the list in a file differs from it.
 	Fixed       string `json:"fixed,omitempty"`
 	FileDiffers string `json:"fileDiffers,omitempty"`
-	// GivenUp warns of what can no longer be promised, because a council was given up before this one; empty once somebody has acknowledged it.
+	// GivenUp warns of what can no longer be promised, because a council was given up before this one; empty once an operator has acknowledged it.
 	GivenUp string `json:"givenUp,omitempty"`
 }
 

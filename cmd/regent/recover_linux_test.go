@@ -41,7 +41,8 @@ func TestLostMajorityIsGivenUp(t *testing.T) {
 	if err != nil || !strings.Contains(out, "what can no longer be promised") || !strings.Contains(out, "nothing was changed") || statusOf(t, h, "a").CouncilID != id {
 		t.Fatalf("without --yes: %v: %s", err, out)
 	}
-	if out, err = give("--yes"); err != nil || !strings.Contains(out, "done: a are council ") {
+	out, err = give("--yes")
+	if err != nil || !strings.Contains(out, "done: a are council ") {
 		t.Fatalf("%v: %s", err, out)
 	}
 	after := h.next()
