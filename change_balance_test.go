@@ -41,7 +41,7 @@ func newSpread(t *testing.T, first []string, others ...string) *spread {
 func (s *spread) stand(name string) {
 	s.t.Helper()
 	for _, group := range s.groups {
-		g := must(s.members[name].Group(group))
+		g := must(s.at(name).Group(group))
 		go func() {
 			_ = g.Lead(s.t.Context(), func(ctx context.Context, l *Lease) error {
 				s.mu.Lock()

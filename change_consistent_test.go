@@ -41,7 +41,7 @@ func newWorkforce(t *testing.T, first []string, others ...string) *workforce {
 // work has a member take part.
 func (w *workforce) work(name string) {
 	w.t.Helper()
-	g := must(w.members[name].ConsistentGroup("shards"))
+	g := must(w.at(name).ConsistentGroup("shards"))
 	go func() {
 		_ = g.TakePart(w.t.Context(), func(ctx context.Context, l *Membership) error {
 			w.note(func() { w.lives[name]++ })
@@ -93,7 +93,7 @@ func (w *workforce) take(name string, v View) {
 
 // now returns what a member believes.
 func (w *workforce) now(name string) View {
-	v, err := must(w.members[name].ConsistentGroup("shards")).View(w.t.Context())
+	v, err := must(w.at(name).ConsistentGroup("shards")).View(w.t.Context())
 	if err != nil {
 		w.t.Fatal(name, err)
 	}

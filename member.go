@@ -15,7 +15,6 @@ import (
 	"github.com/regentproject/regent/internal/runtime/store"
 	"github.com/regentproject/regent/internal/runtime/world"
 	"github.com/regentproject/regent/internal/stamp"
-	"github.com/regentproject/regent/roster"
 	"github.com/regentproject/regent/why"
 )
 
@@ -135,8 +134,8 @@ func (m *Member) await(ctx context.Context) error {
 		select {
 		case <-named:
 		case <-m.loop.Ended():
-			if m.changing.removed.Load() != nil {
-				return fmt.Errorf("join as %s: %w", m.config.Name, roster.ErrRemoved)
+			if why := m.changing.left.Load(); why != nil {
+				return fmt.Errorf("join as %s: %w", m.config.Name, *why)
 			}
 			return fmt.Errorf("join as %s: %w", m.config.Name, ErrClosed)
 		case <-look.C:

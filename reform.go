@@ -36,6 +36,8 @@ type changing struct {
 	resolve chan struct{}
 	// removed is the council that has removed this member.
 	removed atomic.Pointer[roster.Council]
+	// left is why this member leaves, for a caller of Join that still waits for it.
+	left    atomic.Pointer[error]
 	joining []netip.AddrPort
 
 	// The rest is the loop's own: what was told last.
@@ -223,9 +225,10 @@ func (m *Member) adopt(now protocol.Time) {
 	}
 	if machine.Out() && !c.out {
 		c.out = true
-		last := m.describe(now)
+		last, why := m.describe(now), removedBy(machine.Conf(), m.config.Name)
+		c.left.Store(&why)
 		c.removed.Store(&last)
-		m.log.Warn("the member leaves", "err", removedBy(machine.Conf(), m.config.Name))
+		m.log.Warn("the member leaves", "err", why)
 		go func() { _ = m.Leave(context.Background()) }()
 	}
 	shown := shownCouncil{conf: machine.Conf(), settled: machine.Settled(), fixed: machine.Fixed(), unheard: machine.Unheard(), stopped: machine.Stopped()}

@@ -26,6 +26,8 @@ func TestGroupOfAHelperIsKilledWhileItsNumberIsItsOwn(t *testing.T) {
 	}
 	next := exec.Command("sleep", "1000") // has a number of its own, which the kernel could have given it again
 	next.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	n.mu.Lock() // it is not taken for an adopted one
+	defer n.mu.Unlock()
 	if err := next.Start(); err != nil {
 		t.Fatal(err)
 	}
