@@ -183,13 +183,21 @@ func finish(ctx context.Context, c checkpoint.Config, file string) {
 	for ctx.Err() == nil {
 		if states, err := collect(ctx, c); err == nil {
 			var b bytes.Buffer
-			if err := fractal.Draw(&b, states); err == nil && os.WriteFile(file, b.Bytes(), 0o644) == nil {
+			if err := fractal.Draw(&b, states); err == nil && replace(file, b.Bytes()) == nil {
 				fmt.Println(`{"what":"picture"}`)
 				return
 			}
 		}
 		gate(ctx, 0, time.Second)
 	}
+}
+
+// replace writes a file as a whole: a reader finds all of it, or no file.
+func replace(file string, data []byte) error {
+	if err := os.WriteFile(file+".new", data, 0o644); err != nil {
+		return err
+	}
+	return os.Rename(file+".new", file)
 }
 
 // collect reads the last states of all tiles.
