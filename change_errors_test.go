@@ -163,7 +163,7 @@ func TestNewMemberThatIsWrong(t *testing.T) {
 	}
 }
 
-// A host was away while another one got its name. It must not come back from its old directory, and is told so.
+// A host was away while another one got its name. It must not come back from its old directory, and the error states that.
 func TestNameThatWasUsedBefore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newChanging(t, []string{"a", "b", "c"})
@@ -206,7 +206,7 @@ func TestNameThatWasUsedBefore(t *testing.T) {
 	})
 }
 
-// A host that was away while all others were replaced knows none of their keys. It is told to join again.
+// A host that was away while all others were replaced knows none of their keys. The error asks to join again.
 func TestHostThatKnowsNoKeyIsToldToJoinAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newChanging(t, []string{"a", "b", "c"}, "d", "e", "f")

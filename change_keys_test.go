@@ -168,7 +168,7 @@ func TestChangeAtAMemberWithANewKeyKeepsThat(t *testing.T) {
 	})
 }
 
-// Two operators ask for a change at the same time, and one of the changes has a key or an address in it. The one that did not take place says so.
+// Two operators ask for a change at the same time, and one of the changes has a key or an address in it. The change that did not take place returns an error.
 func TestChangeThatWasOvertakenIsNotDone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newChanging(t, []string{"a", "b", "c"})

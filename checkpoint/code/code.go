@@ -40,7 +40,7 @@ func (r *ReedSolomon) Decode(shares [][]byte, size int) ([]byte, error) {
 	if err := r.code.ReconstructData(shares); err != nil {
 		return nil, fmt.Errorf("checkpoint: %w", err)
 	}
-	state := slices.Concat(shares[:r.data]...) // size is the word of whoever wrote the shares
+	state := slices.Concat(shares[:r.data]...) // the writer of the shares states size: it may be wrong
 	if size < 0 || size > len(state) {
 		return nil, fmt.Errorf("checkpoint: a state of %d bytes in shares of %d", size, len(state))
 	}
