@@ -82,7 +82,7 @@ func (m *Member) startOn(ctx context.Context, e engine.Engine) error {
 	all.outside = &m.outside.names
 	m.present.Store(&all)
 	m.fixed = "an engine elects, and there is no council"
-	m.groupTable = runtime.NewGroupTable(runtime.GroupTableOptions{Guard: t.Guard, Grace: m.config.StopWithin, Clock: read, Late: m.world.Clock.Late, Mirror: world.MirrorFrom(ctx)})
+	m.groupTable = runtime.NewGroupTable(runtime.GroupTableOptions{Guard: t.Guard, Grace: m.config.StopWithin, Late: m.world.Clock.Late, Mirror: world.MirrorFrom(ctx)})
 	o := runtime.Options{Self: tenant.Self, Name: m.config.Name, Rho: t.rho(), Clock: read, Port: m.outside, Waiter: waiter, Log: m.log}
 	if lease, ok := m.world.Clock.(*clock.Real); ok {
 		o.Suspended = lease.Suspended

@@ -60,7 +60,7 @@ func (m *Member) localGroup(mode, name, label string, unless *runtime.Group) *Lo
 		},
 		// What it has promised when it falls silent is over after Lock.
 		Linger:    2 * h.Lock,
-		Table:     &runtime.GroupTableOptions{Guard: t.localGuard(), Grace: m.config.StopWithin, Clock: m.world.Clock.Now, Late: m.world.Clock.Late},
+		Table:     &runtime.GroupTableOptions{Guard: t.localGuard(), Grace: m.config.StopWithin, Late: m.world.Clock.Late},
 		Unless:    unless,
 		Discovery: t.settle(),
 		Changed: func(c *runtime.Change) {

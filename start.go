@@ -225,7 +225,7 @@ func (m *Member) run(ctx context.Context, saved []byte, chosen *agreed.Chosen, f
 	if err != nil {
 		return err
 	}
-	m.groupTable = runtime.NewGroupTable(runtime.GroupTableOptions{Guard: t.Guard, Grace: m.config.StopWithin, Clock: m.world.Clock.Now, Late: m.world.Clock.Late,
+	m.groupTable = runtime.NewGroupTable(runtime.GroupTableOptions{Guard: t.Guard, Grace: m.config.StopWithin, Late: m.world.Clock.Late,
 		Elector: func(v *protocol.View) { m.noteAccess(modeCouncil, "", v.Leader, v.Cause.Code) }, Mirror: world.MirrorFrom(ctx)})
 	m.port = runtime.NewPort(runtime.PortOptions{Self: me.Rank, Socket: founder.Socket, Wire: packets, Founder: founder, Herald: m.herald(founder.Socket), Rates: rates,
 		Names: all.names(), Addrs: founder.Addrs, Summary: summary,

@@ -164,7 +164,7 @@ func startAuthorityWith(t *testing.T, change func(*Options)) (*toyAuthority, *Gr
 	t.Helper()
 	c := clock.Package()
 	m := &toyAuthority{groups: make(map[protocol.Group]*toyGroup)}
-	b := NewGroupTable(GroupTableOptions{Guard: toyGuard, Grace: toyGrace, Clock: c.Now, Late: c.Late})
+	b := NewGroupTable(GroupTableOptions{Guard: toyGuard, Grace: toyGrace, Late: c.Late})
 	j := &journal{now: c.Now, wake: protocol.Never}
 	o := Options{Name: "a", Rho: protocol.DefaultRho, Clock: c.Now,
 		Port: j, Waiter: NewChanWaiter(), Log: slog.New(slog.DiscardHandler)}

@@ -95,19 +95,19 @@ func (l *Lease) Group() *Group { return l.group }
 func (l *Lease) Token() uint64 { return l.tenure.Token() }
 
 // Valid says whether the lease ran at an instant during the call.
-func (l *Lease) Valid() bool { return l.tenure.Valid(l.group.table.cheapClock) }
+func (l *Lease) Valid() bool { return l.tenure.Valid(l.group.table.clock) }
 
 // Guarded says whether the guard time before the end of the lease had not begun at an instant during the call. It is
 // the reader's side of Done: it holds even if the loop has not run for a while.
 func (l *Lease) Guarded() bool {
-	return !l.isAsked() && l.tenure.Remaining(l.group.table.cheapClock) > l.group.table.guard
+	return !l.isAsked() && l.tenure.Remaining(l.group.table.clock) > l.group.table.guard
 }
 
 // Until returns the end of the lease as it stands, on the member's clock.
 func (l *Lease) Until() protocol.Time { return protocol.Time(l.tenure.Until()) }
 
 // Remaining returns how long the lease runs on if it is not renewed; zero once it is over.
-func (l *Lease) Remaining() time.Duration { return l.tenure.Remaining(l.group.table.cheapClock) }
+func (l *Lease) Remaining() time.Duration { return l.tenure.Remaining(l.group.table.clock) }
 
 // Edict stamps an order, or says that the lease is over.
 func (l *Lease) Edict() (stamp.Edict, error) { return l.tenure.Edict(l.group.table.clock) }

@@ -119,7 +119,7 @@ func TestLeaseThatIsOverHasACause(t *testing.T) {
 		"the clock failed": func(b *GroupTable, _ []protocol.View) { b.fault(true) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			b := NewGroupTable(GroupTableOptions{Clock: now, Late: now})
+			b := NewGroupTable(GroupTableOptions{Late: now})
 			b.loop = &Loop{Options: Options{Clock: now}}
 			views, leases := make([]protocol.View, 2000), make([]*Lease, 2000)
 			for i := range views {

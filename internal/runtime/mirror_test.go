@@ -36,7 +36,7 @@ func (m *mirrorOfOne) until() protocol.Time {
 func TestMirrorShowsWhatTheLeaseShows(t *testing.T) {
 	m := &mirrorOfOne{horizons: make(map[protocol.HorizonID]protocol.Time)}
 	now := func() protocol.Time { return 50 }
-	b := NewGroupTable(GroupTableOptions{Clock: now, Late: now, Grace: 10 * time.Nanosecond, Mirror: m})
+	b := NewGroupTable(GroupTableOptions{Late: now, Grace: 10 * time.Nanosecond, Mirror: m})
 	b.loop = new(Loop)
 	g, c := b.Group("g"), &candidate{lease: make(chan *Lease, 1)}
 	g.waiting = []*candidate{c}

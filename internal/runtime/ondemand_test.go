@@ -25,7 +25,7 @@ func newToyOnDemand(t *testing.T, unless *Group, loop *Loop) (*OnDemand, *[]*toy
 			*made = append(*made, m)
 			return m, nil
 		},
-		Table: &GroupTableOptions{Guard: toyGuard, Grace: toyGrace, Clock: c.Now, Late: c.Late}})
+		Table: &GroupTableOptions{Guard: toyGuard, Grace: toyGrace, Late: c.Late}})
 	loop.stats.inc.Store(1)
 	return s, made
 }

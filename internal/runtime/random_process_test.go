@@ -139,7 +139,7 @@ func (c *council) start(rank protocol.Rank, number int) (*process, error) {
 			}
 			return b, yes
 		}})
-	options := runtime.GroupTableOptions{Guard: guard, Grace: grace, Clock: p.clock.Now, Late: p.clock.Late}
+	options := runtime.GroupTableOptions{Guard: guard, Grace: grace, Late: p.clock.Late}
 	council := options
 	council.Mirror = p.mirror
 	p.table = runtime.NewGroupTable(council)

@@ -20,9 +20,9 @@ type GroupTable struct {
 	instance *Instance
 	// guard is how long before the end of its lease a program is asked to stop, and grace how long it may take.
 	guard, grace time.Duration
-	clock        func() int64 // the lease clock, exact
-	cheapClock   func() int64 // the lease clock, cheap and possibly a little late
-	loop         *Loop
+	// clock is the lease clock as programs read it: cheap, and possibly a little late.
+	clock func() int64
+	loop  *Loop
 	// elector, if it is set, gets the views of the elector below the machine.
 	elector func(v *protocol.View)
 	mirror  Mirror
@@ -68,8 +68,8 @@ type GroupTableOptions struct {
 	Guard time.Duration
 	// Grace is how long it may take to stop while its lease is renewed. After that the lease is left to run out.
 	Grace time.Duration
-	// Clock is the lease clock, and Late a cheaper reading that may be a little late.
-	Clock, Late func() protocol.Time
+	// Late is a cheap reading of the lease clock. It is never before that, and may be a little later.
+	Late func() protocol.Time
 	// Elector, if it is set, gets the views of the elector below the machine, on the loop. It must not wait.
 	Elector func(v *protocol.View)
 	// Mirror, if it is set, shows the leases elsewhere.
@@ -82,8 +82,7 @@ func NewGroupTable(o GroupTableOptions) *GroupTable {
 		o.Mirror = noMirror{}
 	}
 	return &GroupTable{history: new(history), guard: o.Guard, grace: o.Grace, alarm: protocol.Never,
-		clock:      func() int64 { return int64(o.Clock()) },
-		cheapClock: func() int64 { return int64(o.Late()) }, horizons: make(map[protocol.HorizonID]*horizon), elector: o.Elector, mirror: o.Mirror}
+		clock: func() int64 { return int64(o.Late()) }, horizons: make(map[protocol.HorizonID]*horizon), elector: o.Elector, mirror: o.Mirror}
 }
 
 // Bind says which machine the table is of. It is called before the loop runs.

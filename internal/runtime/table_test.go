@@ -313,7 +313,7 @@ func TestManyGroupsLieBehindOneHorizon(t *testing.T) {
 // A lease that moves behind another horizon has, at every moment, the end that it had or the end that it gets.
 func TestLeaseThatMovesToAnotherHorizonIsNeverInterrupted(t *testing.T) {
 	now := func() protocol.Time { return 50 }
-	b := NewGroupTable(GroupTableOptions{Clock: now, Late: now})
+	b := NewGroupTable(GroupTableOptions{Late: now})
 	b.loop = new(Loop)
 	g, c := b.Group("g"), &candidate{lease: make(chan *Lease, 1)}
 	g.waiting = []*candidate{c}

@@ -77,7 +77,8 @@ func (s *Slot) Clear() { s.lease.Store(nil) }
 // its edicts. Its methods may be called by any number of goroutines; they take no lock and allocate nothing. A tenure
 // that is over never comes back, even if its group is led again from the same slot.
 //
-// The methods that need a clock take it as an argument: a function that returns an instant and never runs backwards.
+// The methods that need a clock take it as an argument: a function that returns an instant of the lease clock during the call, or a
+// later one. So one reading may be before another that was taken earlier.
 // All judge by the real end of the lease. A caller that wants to stop a guard time earlier, as the runtime does with Done,
 // takes that off what Until says; an edict is valid to the end, because its stamp says when it was made.
 type Tenure struct {
@@ -153,7 +154,7 @@ func (t *Tenure) Until() int64 {
 
 // Edict returns the stamp of an edict made now, or ErrNotLeader. Its counter is the clock reading that shows that the
 // tenure was led, and is above the counters of all edicts of the tenure that were returned before the call. Where the
-// clock has not moved since the last edict the counter is one above it, never beyond the end of the lease.
+// reading is not after the last edict the counter is one above that, never beyond the end of the lease.
 func (t *Tenure) Edict(now func() int64) (Edict, error) {
 	for {
 		last := t.last.Load()

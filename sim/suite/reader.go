@@ -4,6 +4,7 @@ import (
 	"github.com/regentproject/regent/internal/protocol"
 	"github.com/regentproject/regent/internal/stamp"
 	"github.com/regentproject/regent/sim"
+	"github.com/regentproject/regent/sim/check"
 )
 
 // A stampReader is what the programs of a quorum group read: the published lease of package stamp, as in a real member.
@@ -60,9 +61,16 @@ func (s *stampReader) Act(clock func() protocol.Time, d protocol.Domain, g proto
 	if d != protocol.Quorum || p == nil || p.tenure == nil {
 		return protocol.Fact{}, false
 	}
-	e, err := p.tenure.Edict(func() int64 { return int64(clock()) })
+	e, err := p.tenure.Edict(func() int64 { c := clock(); return int64(c + lateness(c)) })
 	if err != nil {
 		return protocol.Fact{}, false
 	}
 	return protocol.Fact{Ev: protocol.EvEdict, Dom: d, Group: g, Tenure: p.number, Term: e.Token, At: protocol.Time(e.Counter), Detail: e}, true
+}
+
+// lateness is by how much a cheap reading is after the clock: up to check.Late, a little otherwise each time, and so that
+// readings run backwards now and then, as those of package clock may.
+func lateness(c protocol.Time) protocol.Time {
+	const golden = 0x9e3779b97f4a7c15 // the golden ratio, which spreads neighbours
+	return protocol.Time(uint64(c) * golden % uint64(check.Late))
 }
