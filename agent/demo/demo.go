@@ -6,7 +6,7 @@
 //	keys.go     the same by single keys
 //	council.go  members that come and go
 //	model.go    what is known of the members, from what they say
-//	table.go    the same as a table, and terminal.go where it is drawn
+//	table.go    the same as a table
 //	show.go     the same as a page in the browser
 //	page.go     the page, and what it asks for
 package demo
@@ -24,10 +24,9 @@ import (
 	"slices"
 	"time"
 
-	"golang.org/x/term"
-
 	"github.com/regentproject/regent"
 	"github.com/regentproject/regent/agent/cluster"
+	"github.com/regentproject/regent/agent/terminal"
 	"github.com/regentproject/regent/agent/web"
 )
 
@@ -138,7 +137,7 @@ type demonstration struct {
 	url      string
 	requests chan pageRequest
 	// terminal is nil if there is no table to draw.
-	terminal *terminalView
+	terminal *terminal.Terminal
 }
 
 // loop goes on until ctx ends or somebody quits.
@@ -146,14 +145,13 @@ func (s *demonstration) loop(ctx context.Context) error {
 	commands := make(chan command)
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	terminal, restore, err := s.open()
-	if err != nil {
+	if err := s.open(); err != nil {
 		return err
 	}
-	defer restore()
-	if s.In != nil {
-		go s.read(ctx, terminal, commands)
+	if s.terminal != nil {
+		defer s.terminal.Close()
 	}
+	go s.read(ctx, commands)
 	s.announce()
 	draw := time.NewTicker(drawInterval)
 	defer draw.Stop()
@@ -179,28 +177,17 @@ func (s *demonstration) loop(ctx context.Context) error {
 	}
 }
 
-// open makes the terminal ready for keys and a table, if there is one.
-func (s *demonstration) open() (terminal bool, restore func(), err error) {
-	restore = func() {}
-	in, ok := s.In.(*os.File)
-	if !ok || s.JSON || !term.IsTerminal(int(in.Fd())) {
-		return false, restore, nil
+// open takes the terminal over for keys and a table, if there is one.
+func (s *demonstration) open() (err error) {
+	if s.JSON || terminal.Usable(s.In, s.Out) != nil {
+		return nil
 	}
-	out, ok := s.Out.(*os.File)
-	if !ok || !term.IsTerminal(int(out.Fd())) {
-		return false, restore, nil
-	}
-	old, err := term.MakeRaw(int(in.Fd()))
-	if err != nil {
-		return false, restore, err
-	}
-	s.terminal = newTerminalView(out)
-	s.terminal.enter()
-	return true, func() { s.terminal.leave(); _ = term.Restore(int(in.Fd()), old) }, nil
+	s.terminal, err = terminal.Open(s.In, s.Out)
+	return err
 }
 
-// read turns keys or lines into commands.
-func (s *demonstration) read(ctx context.Context, terminal bool, commands chan<- command) {
+// read turns keys or lines into commands. When the terminal has gone, that is the end.
+func (s *demonstration) read(ctx context.Context, commands chan<- command) {
 	send := func(c command) bool {
 		select {
 		case commands <- c:
@@ -209,15 +196,19 @@ func (s *demonstration) read(ctx context.Context, terminal bool, commands chan<-
 			return false
 		}
 	}
-	in := bufio.NewReader(s.In)
-	if terminal {
-		for {
-			c, err := nextKey(in)
-			if err != nil || !send(c) {
+	if s.terminal != nil {
+		for key := range s.terminal.Keys() {
+			if c, ok := keyCommand(key); ok && !send(c) {
 				return
 			}
 		}
+		send(command{verb: "quit"})
+		return
 	}
+	if s.In == nil {
+		return
+	}
+	in := bufio.NewReader(s.In)
 	for {
 		line, err := in.ReadString('\n')
 		if line != "" && !send(parse(line)) || err != nil {
@@ -297,7 +288,8 @@ func (s *demonstration) execute(c command) {
 
 func (s *demonstration) draw() {
 	if s.terminal != nil {
-		s.terminal.draw(s.model.table(s.cluster, s.since(cluster.Now()), s.url, s.terminal.width()))
+		width, _ := s.terminal.Size()
+		s.terminal.Draw(s.model.table(s.cluster, s.since(cluster.Now()), s.url, width))
 	}
 }
 

@@ -1,7 +1,6 @@
 package demo
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
@@ -113,13 +112,9 @@ func TestDemonstrationInWhichNobodyLeadsFails(t *testing.T) {
 
 func TestKeysActOnTheChosenMember(t *testing.T) {
 	m := newModel([]string{"a", "b", "c", "d", "e"}, Groups...)
-	in := bufio.NewReader(strings.NewReader("c3p\x1b[Ax\x1b[B\x1b[Byhd9q+-z"))
 	var got []string
-	for {
-		c, err := nextKey(in)
-		if err != nil {
-			break
-		}
+	for _, key := range strings.Fields("c 3 p up x down down y h d 9 q + - z") {
+		c, _ := keyCommand(key)
 		c.choose(m)
 		if c.verb != "" {
 			got = append(got, c.verb+" "+c.member)

@@ -1,54 +1,26 @@
 package demo
 
-import (
-	"bufio"
-)
-
 // byKey is what each key does.
-var byKey = map[byte]string{'c': "crash", 's': "start", 'p': "pause", 'r': "resume", 'x': "cut", 'd': "slow", 'h': "heal", 't': "transfer",
-	'g': "resign", '+': "add", '-': "remove", 'z': "cancel", 'q': "quit", ctrlC: "quit", ctrlD: "quit"}
-
-const (
-	ctrlC  = 3
-	ctrlD  = 4
-	escape = 27
-)
+var byKey = map[string]string{"c": "crash", "s": "start", "p": "pause", "r": "resume", "x": "cut", "d": "slow", "h": "heal", "t": "transfer",
+	"g": "resign", "+": "add", "-": "remove", "z": "cancel", "q": "quit", "ctrl+c": "quit", "ctrl+d": "quit"}
 
 // help is the last line of the table.
 const help = "1-9 or arrows choose   c crash  s start  p pause  r resume  x cut  d slow  h heal  t transfer  g give up  + add  - remove  z cancel  q quit"
 
-// nextKey waits for a key that means something, and returns it as a command for the chosen member.
-func nextKey(in *bufio.Reader) (command, error) {
-	for {
-		b, err := in.ReadByte()
-		if err != nil {
-			return command{}, err
-		}
-		switch verb, ok := byKey[b]; {
-		case ok:
-			return command{verb: verb, key: true}, nil
-		case b >= '1' && b <= '9':
-			return command{key: true, row: int(b-'1') + 1}, nil
-		case b == escape && in.Buffered() >= 2:
-			if by := arrow(in); by != 0 {
-				return command{key: true, by: by}, nil
-			}
-		}
+// keyCommand returns a key as a command for the chosen member; false if the key means nothing.
+func keyCommand(key string) (command, bool) {
+	verb, ok := byKey[key]
+	switch {
+	case ok:
+		return command{verb: verb, key: true}, true
+	case len(key) == 1 && key[0] >= '1' && key[0] <= '9':
+		return command{key: true, row: int(key[0]-'1') + 1}, true
+	case key == "up":
+		return command{key: true, by: -1}, true
+	case key == "down":
+		return command{key: true, by: 1}, true
 	}
-}
-
-// arrow reads the rest of an arrow key, and returns how many rows it goes down.
-func arrow(in *bufio.Reader) int {
-	if b, _ := in.ReadByte(); b != '[' {
-		return 0
-	}
-	switch b, _ := in.ReadByte(); b {
-	case 'A':
-		return -1
-	case 'B':
-		return 1
-	}
-	return 0
+	return command{}, false
 }
 
 // choose chooses a row of the table, and has the command be about the chosen member.
