@@ -10,6 +10,8 @@ import (
 
 	"github.com/goccy/go-yaml/ast"
 	"github.com/goccy/go-yaml/parser"
+
+	"github.com/regentproject/regent/internal/names"
 )
 
 // strict reports every key of the file that has no meaning where it stands.
@@ -115,20 +117,20 @@ func (w *walker) key(v *ast.MappingValueNode, t reflect.Type, where string) {
 		w.walk(v.Value, field, strings.TrimPrefix(where+"."+name, "."))
 		return
 	}
-	names := make([]string, 0, len(known))
+	all := make([]string, 0, len(known))
 	for k := range known {
-		names = append(names, k)
+		all = append(all, k)
 	}
-	slices.Sort(names)
+	slices.Sort(all)
 	at := ""
 	if where != "" {
 		at = " in " + where
 	}
-	if near := nearest(name, names); near != "" {
+	if near := names.Nearest(name, all); near != "" {
 		w.complain(v.Key, "unknown key %q%s: did you mean %q?", name, at, near)
 		return
 	}
-	w.complain(v.Key, "unknown key %q%s: there are %s", name, at, strings.Join(names, ", "))
+	w.complain(v.Key, "unknown key %q%s: there are %s", name, at, strings.Join(all, ", "))
 }
 
 func (w *walker) complain(n ast.Node, format string, args ...any) {
@@ -144,41 +146,4 @@ func keys(t reflect.Type) map[string]reflect.Type {
 		}
 	}
 	return out
-}
-
-// nearest returns the name that was probably meant: the one with the fewest changes, if those are few.
-func nearest(got string, names []string) string {
-	flat := func(s string) string { return strings.ToLower(strings.NewReplacer("_", "", "-", "").Replace(s)) }
-	best, least := "", max(2, len(got)/3)+1
-	for _, n := range names {
-		d := distance(flat(got), flat(n))
-		if strings.HasPrefix(flat(n), flat(got)) && len(got) > 2 {
-			d = min(d, 1)
-		}
-		if d < least && d < len(n) {
-			best, least = n, d
-		}
-	}
-	return best
-}
-
-// distance counts the letters to insert, remove or replace to make b of a.
-func distance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := diagonal
-			if a[i] != b[j] {
-				cost++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(cost, row[j]+1, row[j+1]+1)
-		}
-	}
-	return row[len(b)]
 }

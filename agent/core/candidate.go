@@ -355,7 +355,7 @@ func (c *Candidate) HandOver(o *Order) {
 	case c.Tree != nil:
 		o.complete(errors.New("a runner hands nothing over: ask the agent"))
 	case to == protocol.Nobody:
-		o.complete(&TransferError{Err: noMember(o.to)})
+		o.complete(&TransferError{Err: noMember(o.to, nil)})
 	case c.yield != nil || s != tenure.Leading && s != tenure.Asked && s != tenure.Stopping:
 		o.complete(regent.ErrNotLeader)
 	default:
@@ -381,7 +381,7 @@ func (c *Candidate) carryOut(o *Order) {
 	case s == tenure.Waiting:
 		o.complete(fmt.Errorf("group %s: no program here leads it", c.Group))
 	case o.to != "" && to == protocol.Nobody:
-		o.complete(noMember(o.to))
+		o.complete(noMember(o.to, nil))
 	case s == tenure.Over:
 		o.complete(fmt.Errorf("group %s: no program here leads it any more", c.Group))
 	case c.order != nil || o.to != "" && s != tenure.Leading:

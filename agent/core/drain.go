@@ -76,7 +76,7 @@ func (a *Agent) checkDrain(drain bool, o *api.DrainOrder) error {
 	case o.Member == "":
 		return api.Errorf(http.StatusBadRequest, "missing member (name this host, %s, in \"member\")", a.Name)
 	case !slices.ContainsFunc(a.Members(), func(m regent.PeerStatus) bool { return m.Name == o.Member }):
-		return noMember(o.Member)
+		return noMember(o.Member, a.Members())
 	}
 	return api.Errorf(http.StatusConflict, "this is host %s: only the agent of %s can do that: %s", a.Name, o.Member, a.commandAt(o.Member, command+o.Member))
 }

@@ -4,11 +4,14 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/regentproject/regent"
 	"github.com/regentproject/regent/agent/api"
 	"github.com/regentproject/regent/engine"
+	"github.com/regentproject/regent/internal/names"
 	"github.com/regentproject/regent/why"
 )
 
@@ -80,33 +83,53 @@ func memberOrPlaceholder(to string) string {
 	return to
 }
 
-// CheckSuccessor says why a member cannot be handed anything.
-func (a *Agent) CheckSuccessor(to string) error {
-	if to == "" {
+// CheckMember says why a name cannot be that of a successor, wherever the group is led: nobody has it, or an engine elects.
+func (a *Agent) CheckMember(to string) error {
+	switch members := a.Members(); {
+	case to == "":
 		return api.Errorf(http.StatusBadRequest, "missing successor (name a member in \"to\")")
-	}
-	if to == a.Name {
-		return api.Errorf(http.StatusBadRequest, "%s leads already", to)
-	}
-	if a.Config().Engine != nil {
+	case a.Config().Engine != nil:
 		return api.Errorf(http.StatusConflict, "engine %s: transfer to a named member: %w (regent resign lets the next candidate lead)", a.Config().Engine.Kind, engine.ErrUnsupported)
+	case !slices.ContainsFunc(members, func(m regent.PeerStatus) bool { return m.Name == to }):
+		return noMember(to, members)
+	}
+	return nil
+}
+
+// CheckSuccessor says why this host cannot hand a member anything.
+func (a *Agent) CheckSuccessor(to string) error {
+	if err := a.CheckMember(to); err != nil {
+		return err
 	}
 	for _, m := range a.Members() {
 		switch {
 		case m.Name != to:
+		case m.Self:
+			return api.Errorf(http.StatusBadRequest, "%s leads already", to)
 		case !m.Heard:
 			return api.Errorf(http.StatusConflict, "member %s was not heard yet", to)
-		default:
-			return nil
 		}
 	}
-	return noMember(to)
+	return nil
 }
 
-// noMember reports that a name is not that of a member.
-func noMember(name string) error {
-	return api.Errorf(http.StatusBadRequest, "no member %.64q in the council", name)
+// noMember reports that a name is not that of a member, and names those that there are.
+func noMember(name string, members []regent.PeerStatus) error {
+	var all []string
+	for i := range members {
+		all = append(all, members[i].Name)
+	}
+	hint := ""
+	if near := names.Nearest(name, all); near != "" {
+		hint = " (did you mean " + near + "?)"
+	} else if len(all) > 0 {
+		hint = " (the members are " + strings.Join(all[:min(len(all), maxNamed)], ", ") + ")"
+	}
+	return api.Errorf(http.StatusBadRequest, "no member %.64q in the council%s", name, hint)
 }
+
+// maxNamed is how many members an error names.
+const maxNamed = 20
 
 // Order gives an order and waits for its outcome.
 func (a *Agent) Order(ctx context.Context, k *Candidate, o *Order) error {

@@ -53,6 +53,8 @@ type (
 	orders interface {
 		Leader(group string) *core.Candidate
 		LeaderOfGroup(group string, token uint64, command string) (*core.Candidate, error)
+		// CheckMember says why a name cannot be that of a successor anywhere, CheckSuccessor why it cannot be of a leader here.
+		CheckMember(to string) error
 		CheckSuccessor(to string) error
 		Order(ctx context.Context, k *core.Candidate, o *core.Order) error
 		LeaderAfter(ctx context.Context, group string, token uint64, to string) api.Outcome

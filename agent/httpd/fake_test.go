@@ -112,8 +112,13 @@ func (a *fakeAgent) Follow(context.Context, core.Sink, *core.Watcher, time.Durat
 
 func (a *fakeAgent) LeaderOfGroup(group string, _ uint64, _ string) (*core.Candidate, error) {
 	a.wanted = append(a.wanted, "order about "+group)
+	if c, _ := a.known.Group(group); c == nil {
+		return nil, a.UnknownGroup(group)
+	}
 	return nil, api.Errorf(http.StatusConflict, "no program here leads it")
 }
+
+func (a *fakeAgent) CheckMember(string) error { return nil }
 
 func (a *fakeAgent) AddCandidate(p core.Candidacy) (*core.Candidate, error) {
 	a.wanted = append(a.wanted, "campaign for "+p.Group)

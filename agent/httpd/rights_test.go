@@ -148,3 +148,16 @@ func TestErrorsHaveTheStatusThatFitsThem(t *testing.T) {
 		}
 	}
 }
+
+// An order about a group that nobody has heard of names the group that was probably meant, if its sender may look at that one.
+func TestOrderAboutAnUnknownGroupNamesTheNearest(t *testing.T) {
+	f := guarded()
+	f.Rights[0].Groups = []string{"quorum"}
+	h := serve(t, newFake(f))
+	for token, hint := range map[string]bool{"operator": true, "stranger": false} {
+		w := ask(t, h, token, "POST", "/v1/groups/quorun/resign", "")
+		if w.Code != http.StatusNotFound || strings.Contains(w.Body.String(), "did you mean quorum?") != hint {
+			t.Errorf("%s: %d %s", token, w.Code, w.Body)
+		}
+	}
+}

@@ -250,12 +250,14 @@ func (a *Adapter) switchOver(w http.ResponseWriter, q *http.Request, body *Switc
 		return
 	}
 	if body.ScheduledAt == "" {
-		err = a.web.OrderWithoutTimeout(w, q, k, a.core.SwitchOrder(body.Candidate))
-		var known *api.Error
-		if errors.As(err, &known) {
-			err = api.WithStatus(http.StatusServiceUnavailable, err)
-		}
-		a.web.AnswerOrder(w, q, k, body.Candidate, err)
+		a.web.Answer(w, q, func(ctx context.Context) (int, any, error) {
+			status, out, err := a.web.Order(ctx, k, a.core.SwitchOrder(body.Candidate), body.Candidate)
+			var known *api.Error
+			if errors.As(err, &known) {
+				err = api.WithStatus(http.StatusServiceUnavailable, err)
+			}
+			return status, out, err
+		})
 		return
 	}
 	at, err := time.Parse(time.RFC3339, body.ScheduledAt)

@@ -58,3 +58,12 @@ func TestShownJSONMeansTheSame(t *testing.T) {
 		t.Errorf("got %s, want %s", shown, want)
 	}
 }
+
+func TestTheNearestNameIsFewChangesAway(t *testing.T) {
+	all := []string{"billing", "host1", "host-two", "x"}
+	for got, want := range map[string]string{"biling": "billing", "host_two": "host-two", "hots1": "host1", "bill": "billing", "search": "", "y": "", "": ""} {
+		if near := Nearest(got, all); near != want {
+			t.Errorf("nearest to %q: %q, want %q", got, near, want)
+		}
+	}
+}
