@@ -7,6 +7,7 @@ import (
 	"io"
 	"math/rand/v2"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/regentproject/regent"
@@ -129,26 +130,33 @@ func failover(ctx context.Context, s settings, members int, kind string, realtim
 	if err != nil {
 		return err
 	}
-	var times sample
-	void := 0
-	for len(times) < s.trials {
+	times, void, stopped := c.series(ctx, kind, out)
+	rep, wrong := c.cluster.Check(cluster.Rules{})
+	if len(times) > 0 {
+		fmt.Fprintf(out, "%-7s %d members, %-8s %v   bound %s   both %v%s%s\n", kind, members, named(realtime), times, ms(c.bound(members, kind)), rep.Both,
+			voided(void), short(len(times), s.trials))
+	}
+	return errors.Join(stopped, wrong, c.close())
+}
+
+// series makes leaders go as often as was asked for. If something fails it returns what it has.
+func (c *experiment) series(ctx context.Context, kind string, out io.Writer) (times sample, void int, err error) {
+	for len(times) < c.trials {
 		old := c.leader.Member
 		d, err := c.trial(ctx, kind)
-		if errors.Is(err, errVoid) && void < s.trials {
+		if errors.Is(err, errVoid) && void < c.trials {
 			void++
 			continue
 		}
 		if err != nil {
-			return errors.Join(err, c.close())
+			return times, void, err
 		}
 		times = append(times, d)
-		if s.verbose {
+		if c.verbose {
 			fmt.Fprintf(out, "%s %s, %s leads after %v\n", kind, old, c.leader.Member, d)
 		}
 	}
-	rep, wrong := c.cluster.Check(cluster.Rules{})
-	fmt.Fprintf(out, "%-7s %d members, %-8s %v   bound %s   both %v%s\n", kind, members, named(realtime), times, ms(c.bound(members, kind)), rep.Both, voided(void))
-	return errors.Join(wrong, c.close())
+	return times, void, nil
 }
 
 // bound is what the profile promises while all is well but for the leader: the rest of the lease, turns of up to all
@@ -206,6 +214,9 @@ func (c *experiment) trial(ctx context.Context, kind string) (time.Duration, err
 // pollEvery is how often a leading program asks whether it leads.
 const pollEvery = time.Millisecond
 
+// ways are how leaders go.
+var ways = []string{"kill", "stop", "resign", "cut"}
+
 // errVoid says that a trial measured nothing: the leader had lost its lease before it was made to go.
 var errVoid = errors.New("the leader had gone by itself")
 
@@ -214,6 +225,14 @@ func voided(n int) string {
 		return ""
 	}
 	return fmt.Sprintf("   (%d more were void: the leader had gone by itself)", n)
+}
+
+// short names the trials that are missing.
+func short(have, want int) string {
+	if have == want {
+		return ""
+	}
+	return fmt.Sprintf("   (%d of %d trials)", have, want)
 }
 
 // remove makes a leader go, and says when that began.
@@ -229,7 +248,7 @@ func (c *experiment) remove(name, kind string) (cluster.Time, error) {
 	case "cut":
 		return begin, c.cluster.Cut(name)
 	}
-	return 0, fmt.Errorf("kind %q: there are kill, stop, resign and cut", kind)
+	return 0, fmt.Errorf("kind %q: there are %s", kind, strings.Join(ways, ", "))
 }
 
 // restore makes the council whole again.

@@ -127,8 +127,11 @@ func parse(args []string, errs io.Writer) (settings, error) {
 		}
 		s.shapes = append(s.shapes, shape)
 	}
-	if *kinds != "" {
-		s.kinds = strings.Split(*kinds, ",")
+	for _, kind := range strings.FieldsFunc(*kinds, func(r rune) bool { return r == ',' }) {
+		if !slices.Contains(ways, kind) {
+			return s, fmt.Errorf("kind %q: there are %s", kind, strings.Join(ways, ", "))
+		}
+		s.kinds = append(s.kinds, kind)
 	}
 	return s, nil
 }
@@ -155,44 +158,73 @@ func run(ctx context.Context, s settings, out io.Writer) error {
 	if err := floors(out); err != nil {
 		return err
 	}
-	for _, realtime := range s.scheduling {
-		for _, n := range s.members {
-			for _, kind := range s.kinds {
-				if err := failover(ctx, s, n, kind, realtime, out); err != nil {
-					return fmt.Errorf("%s, %d members: %w", kind, n, err)
-				}
-			}
+	return measure(ctx, s, measurements(s), out)
+}
+
+// measure runs all measurements, also if some fail, and names those at the end.
+func measure(ctx context.Context, s settings, all []measurement, out io.Writer) error {
+	var wrong []error
+	for i, e := range all {
+		err := e.run(ctx, s, out)
+		if err == nil {
+			continue
+		}
+		wrong = append(wrong, fmt.Errorf("%s: %w", e.name, err))
+		fmt.Fprintf(out, "%s: not complete: %v\n", e.name, err)
+		if ctx.Err() != nil {
+			fmt.Fprintf(out, "\ninterrupted: %d of %d measurements did not run\n", len(all)-i-1, len(all))
+			break
 		}
 	}
-	for _, realtime := range s.scheduling {
-		if err := split(ctx, s, realtime, out); err != nil {
-			return fmt.Errorf("split: %w", err)
-		}
-	}
-	for _, realtime := range s.scheduling {
-		for _, n := range s.groups {
-			for _, values := range []bool{false, true}[:min(n, 2)] {
-				if err := idle(ctx, s, n, realtime, values, out); err != nil {
-					return fmt.Errorf("%d groups: %w", n, err)
-				}
-			}
-		}
-		if err := values(ctx, s, realtime, out); err != nil {
-			return fmt.Errorf("values: %w", err)
-		}
-		for _, calm := range []bool{true, false} {
-			if err := spontaneous(ctx, s, calm, realtime, out); err != nil {
-				return err
-			}
-		}
-	}
-	for _, realtime := range s.scheduling {
-		if err := flood(ctx, s, realtime, out); err != nil {
-			return fmt.Errorf("flood: %w", err)
-		}
+	if len(wrong) > 0 {
+		return fmt.Errorf("%d of %d measurements are not complete:\n%w", len(wrong), len(all), errors.Join(wrong...))
 	}
 	fmt.Fprintln(out, "\nno two programs led at one instant, and tokens grew")
 	return nil
+}
+
+// A measurement is one experiment. One that fails does not keep the others from running.
+type measurement struct {
+	name string
+	run  func(context.Context, settings, io.Writer) error
+}
+
+// measurements returns what the settings ask for, in the order in which it runs.
+func measurements(s settings) (all []measurement) {
+	add := func(realtime bool, name string, run func(context.Context, settings, io.Writer) error) {
+		all = append(all, measurement{name + ", " + named(realtime), run})
+	}
+	for _, realtime := range s.scheduling {
+		for _, n := range s.members {
+			for _, kind := range s.kinds {
+				add(realtime, fmt.Sprintf("%s, %d members", kind, n), func(ctx context.Context, s settings, out io.Writer) error {
+					return failover(ctx, s, n, kind, realtime, out)
+				})
+			}
+		}
+	}
+	for _, realtime := range s.scheduling {
+		add(realtime, "split", func(ctx context.Context, s settings, out io.Writer) error { return split(ctx, s, realtime, out) })
+	}
+	for _, realtime := range s.scheduling {
+		for _, n := range s.groups {
+			for _, with := range []bool{false, true}[:min(n, 2)] {
+				add(realtime, fmt.Sprintf("idle, %d groups", n), func(ctx context.Context, s settings, out io.Writer) error {
+					return idle(ctx, s, n, realtime, with, out)
+				})
+			}
+		}
+		add(realtime, "values", func(ctx context.Context, s settings, out io.Writer) error { return values(ctx, s, realtime, out) })
+		for _, calm := range []bool{true, false} {
+			add(realtime, map[bool]string{true: "calm", false: "busy"}[calm], func(ctx context.Context, s settings, out io.Writer) error {
+				return spontaneous(ctx, s, calm, realtime, out)
+			})
+		}
+	}
+	for _, realtime := range s.scheduling {
+		add(realtime, "flood", func(ctx context.Context, s settings, out io.Writer) error { return flood(ctx, s, realtime, out) })
+	}
+	return all
 }
 
 // named says how members are scheduled, as the tables have it.

@@ -4,6 +4,9 @@ import (
 	"bytes"
 	"context"
 	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
 	"os"
 	"strings"
 	"testing"
@@ -42,6 +45,27 @@ func TestAShortRunMeasuresEverything(t *testing.T) {
 	}
 	if left, _ := os.ReadDir(os.Getenv("TMPDIR")); len(left) > 0 {
 		t.Errorf("it left %v behind", left)
+	}
+}
+
+func TestAFailureLeavesTheOtherMeasurements(t *testing.T) {
+	row := func(text string, err error) func(context.Context, settings, io.Writer) error {
+		return func(_ context.Context, _ settings, out io.Writer) error { fmt.Fprintln(out, text); return err }
+	}
+	var out bytes.Buffer
+	err := measure(t.Context(), settings{}, []measurement{{"kill", row("3 trials", errors.New("no leader"))}, {"cut", row("100 trials", nil)}}, &out)
+	if err == nil || err.Error() != "1 of 2 measurements are not complete:\nkill: no leader" {
+		t.Errorf("%v does not name what is missing", err)
+	}
+	if got, want := out.String(), "3 trials\nkill: not complete: no leader\n100 trials\n"; got != want {
+		t.Errorf("it printed\n%s\nwant\n%s", got, want)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	out.Reset()
+	if err := measure(ctx, settings{}, []measurement{{"kill", row("1 trial", context.Canceled)}, {"cut", row("100 trials", nil)}}, &out); err == nil || strings.Contains(out.String(), "100") ||
+		!strings.Contains(out.String(), "interrupted: 1 of 2 measurements did not run") {
+		t.Errorf("%v; interrupted, it printed\n%s", err, out.String())
 	}
 }
 

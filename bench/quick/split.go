@@ -23,37 +23,48 @@ func split(ctx context.Context, s settings, realtime bool, out io.Writer) error 
 	if err != nil {
 		return err
 	}
+	apart, whole, stopped := c.partings(ctx)
+	kappa := s.timing.Kappa()
+	for _, row := range []struct {
+		name, what string
+		took       sample
+	}{{"split", "a local leader in each of two parts", apart}, {"merge", "one local leader of all", whole}} {
+		if len(row.took) > 0 {
+			fmt.Fprintf(out, "%s   5 members, %-8s %v   bound %s   %s%s\n", row.name, named(realtime), row.took, ms(kappa), row.what, short(len(row.took), s.splits))
+		}
+	}
+	return errors.Join(stopped, c.close())
+}
+
+// partings cuts and heals the council as often as was asked for. If something fails it returns what it has.
+func (c *experiment) partings(ctx context.Context) (apart, whole sample, err error) {
 	near, far, all := []string{"a", "b"}, []string{"c", "d", "e"}, []string{"a", "b", "c", "d", "e"}
 	parts := newParts()
-	var apart, whole sample
-	for range s.splits {
+	for range c.splits {
 		if err := c.settle(ctx, parts, all); err != nil {
-			return errors.Join(err, c.close())
+			return apart, whole, err
 		}
-		if err := c.sleep(ctx, time.Duration(rand.Int64N(int64(4*s.timing.Renew)))); err != nil {
-			return errors.Join(err, c.close())
+		if err := c.sleep(ctx, time.Duration(rand.Int64N(int64(4*c.timing.Renew)))); err != nil {
+			return apart, whole, err
 		}
 		begin := cluster.Now()
 		if err := c.cluster.Part(near...); err != nil {
-			return errors.Join(err, c.close())
+			return apart, whole, err
 		}
 		if err := c.settle(ctx, parts, near, far); err != nil {
-			return errors.Join(err, c.close())
+			return apart, whole, err
 		}
 		apart = append(apart, parts.latest(near, far).Sub(begin))
 		begin = cluster.Now()
 		if err := c.cluster.HealAll(); err != nil {
-			return errors.Join(err, c.close())
+			return apart, whole, err
 		}
 		if err := c.settle(ctx, parts, all); err != nil {
-			return errors.Join(err, c.close())
+			return apart, whole, err
 		}
 		whole = append(whole, parts.latest(all).Sub(begin))
 	}
-	kappa := s.timing.Kappa()
-	fmt.Fprintf(out, "split   5 members, %-8s %v   bound %s   a local leader in each of two parts\n", named(realtime), apart, ms(kappa))
-	fmt.Fprintf(out, "merge   5 members, %-8s %v   bound %s   one local leader of all\n", named(realtime), whole, ms(kappa))
-	return c.close()
+	return apart, whole, nil
 }
 
 // parts is what leaders last said about their own logical partitions, and when.
