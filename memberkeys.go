@@ -259,12 +259,16 @@ func (m *Member) rekey(c *Config) error {
 	return m.port.SetKeys(to)
 }
 
-// keyProblem compares the keys that a member has with those that a peer says to know; empty if they agree.
-func keyProblem(own []identity.ID, lists identity.ID) string {
+// keyProblem compares the keys that a member has with those that a peer says to know; empty if they agree. Agreed says that members agree on keys.
+func keyProblem(own []identity.ID, lists identity.ID, agreed bool) string {
 	if lists == (identity.ID{}) || len(own) == 0 || lists == own[len(own)-1] {
 		return ""
 	}
-	return fmt.Sprintf("lists the key %v of this member, whose newest is %v (run 'regent keys exchange' there)", lists, own[len(own)-1])
+	what := "run 'regent keys exchange' there"
+	if agreed {
+		what = "run 'regent keys rotate' here, which goes on"
+	}
+	return fmt.Sprintf("lists the key %v of this member, whose newest is %v (%s)", lists, own[len(own)-1], what)
 }
 
 // otherwise returns the keys of members where they are others than in the configuration: before the first change files have the keys, and a file may

@@ -216,7 +216,7 @@ func (m *Member) Members() []PeerStatus {
 		if rate := s.rates[i]; rate != nil {
 			o.RateLow, o.RateHigh, o.RateKnown = float64(rate.Low)/1e9, float64(rate.High)/1e9, true
 		}
-		o.KeyProblem, o.Revoked = keyProblem(s.own, p.Lists), p.Revoked
+		o.KeyProblem, o.Revoked = keyProblem(s.own, p.Lists, all.changed()), p.Revoked
 		if p.Uses != (identity.ID{}) {
 			o.Key = p.Uses.String()
 		}

@@ -130,6 +130,7 @@ func newAgent(file *config.File, o Options) (*Agent, error) {
 	adopt()
 	a.programs = socket.New(a.core, a.gate)
 	a.web = httpd.New(a.core, a.gate)
+	a.web.Reread = a.reread
 	a.patroni = patroni.New(a.core, a.web)
 	if o.Dashboard != nil {
 		a.web.Dashboard = o.Dashboard(a)

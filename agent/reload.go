@@ -10,6 +10,7 @@ import (
 	"github.com/regentproject/regent"
 	"github.com/regentproject/regent/agent/access"
 	"github.com/regentproject/regent/agent/config"
+	"github.com/regentproject/regent/agent/core"
 	"github.com/regentproject/regent/internal/identity"
 )
 
@@ -61,6 +62,24 @@ func (a *Agent) applyConfig(file *config.File, s *server) error {
 		return nil
 	}
 	a.core.Log.Info("the configuration was read again", "changed", !reflect.DeepEqual(old, next))
+	return nil
+}
+
+// reread puts the keys in force that are in the files of this host now. The configuration stays the one that was read last.
+func (a *Agent) reread() error {
+	a.reloading.Lock()
+	defer a.reloading.Unlock()
+	if a.putKeys == nil {
+		return core.ErrJoining
+	}
+	before := a.keys.Load()
+	err := a.rekey(a.core.Config())
+	if err != nil {
+		return err
+	}
+	if changed := a.keys.Load().changes(before); len(changed) > 0 {
+		a.gate.Audit.Put(access.AuditLine{Action: "reload", Who: "the configuration", From: a.options.Config, Outcome: "done", Detail: strings.Join(changed, ", ")})
+	}
 	return nil
 }
 

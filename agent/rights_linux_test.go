@@ -260,6 +260,7 @@ func TestKeyChangesNameTheirUser(t *testing.T) {
 		status int
 	}{
 		{0, change, 200}, {0, `{"command":"rotate","detail":"a","failure":"no key"}`, 200}, {0, `{"command":"forge"}`, 400}, {0, `{`, 400}, {nobody, change, 403},
+		{0, `{"command":"rotate","reread":true}`, 200}, {nobody, `{"command":"rotate","reread":true}`, 403},
 	} {
 		if got, text := askAs(t, r, c.uid, "POST", "/v1/keys", c.body); got != c.status {
 			t.Errorf("uid %d, %s: %d, want %d: %s", c.uid, c.body, got, c.status, text)

@@ -21,6 +21,8 @@ type KeyChange struct {
 	Detail string `json:"detail,omitempty"`
 	// Failure is why the command failed; empty if it did not. It may have written some of the files before.
 	Failure string `json:"failure,omitempty"`
+	// Reread has the agent put the keys in the files of this host in force before it answers. It reads nothing else again.
+	Reread bool `json:"reread,omitempty"`
 }
 
 // maxKeyDetail bounds what a line says of a change of keys.

@@ -72,8 +72,8 @@ func (s *Server) orders() []order {
 			Summary: "Give up a council that has lost a majority for good, and go on with the members that are left; 202 while they wait."}, nil, s.recoverCouncil),
 		newOrder(Route{Path: "/v1/council/acknowledge", Right: access.MayOperate, All: true, Audit: "acknowledge", Out: outcomes(api.CouncilInfo{}),
 			Summary: "Take note of what can no longer be promised since a council was given up."}, nil, s.acknowledge),
-		newOrder(Route{Path: "/v1/keys", Out: map[int]any{200: api.Health{}, 400: api.Refusal{}, 413: api.Refusal{}, 503: api.Refusal{}},
-			Summary: "Write to the audit log who has changed keys in the files of this host: for 'regent keys', on the unix socket."}, nil, s.keysChanged),
+		newOrder(Route{Path: "/v1/keys", Out: outcomes(api.Health{}),
+			Summary: "Write to the audit log who has changed keys in the files of this host, and put them in force if asked to: for 'regent keys', on the unix socket."}, nil, s.keysChanged),
 	}
 }
 
@@ -198,7 +198,15 @@ func (s *Server) acknowledge(ctx context.Context, _ string, _ *api.AcknowledgeOr
 }
 
 func (s *Server) keysChanged(ctx context.Context, _ string, body *access.KeyChange) (int, any, error) {
-	return http.StatusOK, api.Health{OK: true}, s.gate.Audit.KeyChange(access.ClientOf(ctx), body)
+	if err := s.gate.Audit.KeyChange(access.ClientOf(ctx), body); err != nil {
+		return 0, nil, err
+	}
+	if body.Reread {
+		if err := s.Reread(); err != nil {
+			return 0, nil, api.WithStatus(http.StatusConflict, err)
+		}
+	}
+	return http.StatusOK, api.Health{OK: true}, nil
 }
 
 func (s *Server) edict(ctx context.Context, group string, body *api.EdictOrder) (int, any, error) {

@@ -48,6 +48,8 @@ type Server struct {
 	gate *access.Gate
 	// Dashboard serves the pages for people; nil: there are none.
 	Dashboard http.Handler
+	// Reread puts the keys in the files of this host in force.
+	Reread func() error
 	// Admission bounds connections over TCP; nil if there are none.
 	Admission       atomic.Pointer[Admission]
 	streamCampaigns streamCampaigns

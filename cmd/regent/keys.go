@@ -10,9 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/regentproject/regent"
 	"github.com/regentproject/regent/agent/access"
-	"github.com/regentproject/regent/agent/api"
 	"github.com/regentproject/regent/agent/cli"
 	"github.com/regentproject/regent/agent/config"
 	"github.com/regentproject/regent/internal/identity"
@@ -236,96 +234,6 @@ func find(f *config.File, name string) *config.Member {
 	for i := range f.Council {
 		if f.Council[i].Name == name {
 			return &f.Council[i]
-		}
-	}
-	return nil
-}
-
-func keysRotateCommand() *cobra.Command {
-	var o keysOptions
-	var socket string
-	var finish, force bool
-	c := &cobra.Command{
-		Use:   "rotate",
-		Short: "Replace this member's key while it runs",
-		Long: `Generates a second key for this member, and prints both public keys. Reload this agent, pass
-the output to 'regent keys exchange' on every other member, and reload those, in any order.
-Members use the new key with each peer that lists it.
-
-Then run the command again with --finish, which removes the old key. It first asks the agent
-whether it uses the new key, and whether every other member lists it. Pass its output to the
-others as before.
-
-Once the council has changed, keys are part of what its members agree on. Then run
-'regent members set MEMBER --keys FILE' once, on any member, in place of the exchange on every
-other one.`,
-		Example: `  regent keys rotate > host1.pub && systemctl reload regent
-  regent keys rotate --finish > host1.pub && systemctl reload regent`,
-		Args: cli.NoArgs,
-		RunE: func(c *cobra.Command, _ []string) error {
-			f, err := config.Read(o.config)
-			if err != nil {
-				return keysFailure(c, err)
-			}
-			public, err := o.rotate(c, f, socket, finish, force)
-			detail := f.Name + ": " + fingerprints(public)
-			if audited(c, f, access.KeyChange{Command: "rotate", Detail: detail}, err) != nil {
-				return keysFailure(c, err)
-			}
-			return o.print(c, f.Name, public)
-		},
-	}
-	o.flags(c)
-	socketFlag(c, &socket)
-	c.Flags().BoolVar(&finish, "finish", false, "drop the old key")
-	c.Flags().BoolVar(&force, "force", false, "with --finish: do not ask whether all others list the new key")
-	return c
-}
-
-// rotate draws another key for this member, or drops the old one, and lists what it has then.
-func (o *keysOptions) rotate(c *cobra.Command, f *config.File, socket string, finish, force bool) ([]identity.Public, error) {
-	own, err := secret.ReadPrivate(f.PrivateKeyFile)
-	switch {
-	case err != nil:
-		return nil, err
-	case finish && len(own.Private) < identity.MaxKeys:
-		return nil, errors.New("this member has one key (run 'regent keys rotate' first)")
-	case !finish && len(own.Private) == identity.MaxKeys:
-		return nil, errors.New("this member has two keys (run 'regent keys rotate --finish' when all others list the new one)")
-	case finish && !force:
-		if err := listedEverywhere(c, newClient(socket), own.Private[len(own.Private)-1].Public()); err != nil {
-			return nil, err
-		}
-	}
-	if finish {
-		own.Private = own.Private[len(own.Private)-1:]
-	} else {
-		own.Private = append(own.Private, identity.Draw())
-	}
-	if err := secret.WritePrivate(f.PrivateKeyFile, f.Name, &own); err != nil {
-		return nil, err
-	}
-	_, err = o.announce(f, own.Public())
-	return own.Public(), err
-}
-
-// listedEverywhere asks the agent of this host whether it uses the newest key of its member's file, and whether all others list that.
-func listedEverywhere(c *cobra.Command, cl *client, newest identity.Public) error {
-	var list api.MemberList
-	if err := cl.get(c.Context(), "/v1/members", &list); err != nil {
-		return err
-	}
-	self := slices.IndexFunc(list.Members, func(m regent.PeerStatus) bool { return m.Self })
-	if self < 0 || list.Members[self].Key != newest.ID().String() {
-		return fmt.Errorf("the agent does not use the new key %s yet, so nobody can list it (reload the agent first)", newest.Fingerprint())
-	}
-	for _, m := range list.Members {
-		switch {
-		case m.Self || m.Revoked:
-		case m.KeyProblem != "":
-			return fmt.Errorf("%s %s; or pass --force, which cuts it off", m.Name, m.KeyProblem)
-		case m.Key == "":
-			return fmt.Errorf("%s was not heard, so nobody knows which key it lists (start it, or pass --force)", m.Name)
 		}
 	}
 	return nil

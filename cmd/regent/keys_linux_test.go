@@ -11,6 +11,7 @@ import (
 
 	"github.com/regentproject/regent/agent/api"
 	"github.com/regentproject/regent/agent/cluster"
+	"github.com/regentproject/regent/internal/secret"
 )
 
 // output runs a command of the command line and returns what it prints.
@@ -90,7 +91,7 @@ func TestKeysAreReplacedWithoutARestart(t *testing.T) {
 			same("at " + name + " " + step)
 		}
 	}
-	public := h.output("keys", "rotate", "--config", h.ConfigFile("b"))
+	public := h.output("keys", "rotate", "--files", "--config", h.ConfigFile("b"))
 	h.reload("b")
 	same("with a second key at b")
 	h.list(public, "c")
@@ -99,7 +100,7 @@ func TestKeysAreReplacedWithoutARestart(t *testing.T) {
 	same("with the second key of b everywhere")
 	var last string
 	cluster.Eventually(t, "all list the second key of b", func() bool {
-		out, err := command("keys", "rotate", "--finish", "--config", h.ConfigFile("b"), "--socket", h.Socket("b")).Output()
+		out, err := command("keys", "rotate", "--files", "--finish", "--config", h.ConfigFile("b"), "--socket", h.Socket("b")).Output()
 		last = string(out)
 		return err == nil
 	})
@@ -128,6 +129,58 @@ func TestKeysAreReplacedWithoutARestart(t *testing.T) {
 	if log := h.Process("a").Log(); !strings.Contains(log, "of b") || !strings.Contains(log, `msg=audit action="keys exchange"`) || strings.Contains(log, "nothing has changed") {
 		t.Errorf("the audit log does not name the keys that changed:\n%s", log)
 	}
+	h.judge()
+}
+
+// The key of each member is rotated by one command on its host, that of the leader too. The command is killed once it has drawn the new key, and goes on
+// when it is called again. The leader stays the same, and so do the agents.
+func TestKeyIsRotatedByOneCommand(t *testing.T) {
+	t.Parallel()
+	h := startRunCluster(t)
+	h.agree("at first")
+	leader, pids := h.leader(), make(map[string]int)
+	for _, name := range h.Names {
+		pids[name] = h.Process(name).Pid()
+	}
+	for _, name := range h.Names {
+		private := filepath.Join(h.Dir, name, secret.PrivateName)
+		before, err := secret.ReadPrivate(private)
+		h.check(err)
+		args := []string{"keys", "rotate", "--config", h.ConfigFile(name)}
+		killed := command(args...)
+		h.check(killed.Start())
+		cluster.Eventually(t, name+" has another key", func() bool {
+			now, err := secret.ReadPrivate(private)
+			return err == nil && now.Private[len(now.Private)-1] != before.Private[0]
+		})
+		_ = killed.Process.Kill()
+		ended := killed.Wait() == nil // before it was killed
+		if now, err := secret.ReadPrivate(private); err == nil && len(now.Private) == 2 || !ended {
+			if out, err := command(args...).CombinedOutput(); err != nil {
+				t.Fatalf("%v: %v\n%s", args, err, out)
+			}
+		}
+		after, err := secret.ReadPrivate(private)
+		h.check(err)
+		if len(after.Private) != 1 || after.Private[0] == before.Private[0] || after.Tag != before.Tag {
+			t.Errorf("%s has %d keys, the first of which is another one: %v", name, len(after.Private), after.Private[0] != before.Private[0])
+		}
+		h.agree("with another key of " + name)
+		if now := h.leader(); now != leader {
+			t.Errorf("with another key of %s: %s, want %s", name, now, leader)
+		}
+	}
+	for name, pid := range pids {
+		if p := h.Process(name); p.Pid() != pid || p.Ended() {
+			t.Errorf("agent %s was restarted", name)
+		}
+		if log := h.Process(name).Log(); !strings.Contains(log, `msg=audit action="keys rotate"`) || !strings.Contains(log, name+" has only ") {
+			t.Errorf("the audit log does not name who rotated the key of %s:\n%s", name, log)
+		}
+	}
+	h.Finish(t, "c") // and starts from its files
+	h.startAgent("c")
+	h.agree("with c started again")
 	h.judge()
 }
 

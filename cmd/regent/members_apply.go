@@ -24,8 +24,8 @@ func membersSetCommand() *cobra.Command {
 		Short: "Change the address, priority, weight, role or public key of a member",
 		Long: `Changes what the council says of a member. The keys are address (several with commas between them),
 priority, weight, which counts in a balanced council, and role, which is voter, witness or
-observer. --keys gives the member the public keys in a file, as 'regent keys rotate' prints
-them there: then no other key of it counts.` + changeStatus,
+observer. --keys gives the member the public keys in a file, as 'regent keys exchange' prints
+them there: then no other key of it counts. 'regent keys rotate' does that without a gap.` + changeStatus,
 		Example: `  regent members set host1 priority=10
   regent members set host2 address=10.0.0.22:7400
   regent members set host3 role=witness
