@@ -2,7 +2,6 @@ package access
 
 import (
 	"crypto/sha256"
-	"crypto/subtle"
 	"crypto/tls"
 	"crypto/x509"
 	"fmt"
@@ -53,12 +52,16 @@ type Gate struct {
 	// Access is replaced by a reload.
 	Access atomic.Pointer[Rules]
 	Audit  *Log
+	logins *logins
 }
 
-func NewGate(log *slog.Logger) *Gate { return &Gate{Audit: NewLog(log)} }
+func NewGate(log *slog.Logger) *Gate { return &Gate{Audit: NewLog(log), logins: newLogins()} }
 
-// SetAccess puts rights into force.
-func (a *Gate) SetAccess(rights *Rules) { a.Access.Store(rights) }
+// SetAccess puts rights into force. Logins end with their tokens.
+func (a *Gate) SetAccess(rights *Rules) {
+	a.Access.Store(rights)
+	a.logins.keep(rights)
+}
 
 type bearer struct {
 	digest [sha256.Size]byte
@@ -95,11 +98,8 @@ func (a *Rules) Identify(r *http.Request) *Client {
 	c := &Client{from: r.RemoteAddr}
 	if HasBearerToken(r) {
 		token := strings.TrimPrefix(r.Header.Get("Authorization"), bearerScheme)
-		sum := sha256.Sum256([]byte(token))
-		for i := range a.tokens {
-			if subtle.ConstantTimeCompare(sum[:], a.tokens[i].digest[:]) == 1 {
-				c.Role, c.token = max(c.Role, a.tokens[i].role), a.tokens[i].name
-			}
+		if b := a.bearerOf(sha256.Sum256([]byte(token))); b != nil {
+			c.Role, c.token = b.role, b.name
 		}
 		return c // a wrong token is never better than none
 	}

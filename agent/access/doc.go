@@ -2,6 +2,7 @@
 //
 //	access.go  roles of clients over TCP: tokens, certificates, loopback
 //	local_*.go the user at the other end of the unix socket
+//	login.go   logins of people on the dashboard
 //	rights.go  what a client may do with single groups
 //	audit.go   who did, or was refused
 package access

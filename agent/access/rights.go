@@ -22,6 +22,8 @@ type Client struct {
 	gids     []int
 	// token and cert name its credentials over TCP.
 	token, cert string
+	// login is what it logged in with on the dashboard, nil if it did not.
+	login *Login
 	// from is its address over TCP.
 	from string
 	// Right is what its request needs of a group.

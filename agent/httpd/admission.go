@@ -64,7 +64,20 @@ func sourceOf(a net.Addr) netip.Prefix {
 	if !ok {
 		return netip.Prefix{}
 	}
-	ip := t.AddrPort().Addr().Unmap().WithZone("")
+	return sourceOfIP(t.AddrPort().Addr())
+}
+
+// sourceOfAddr does the same for the address of a request's sender.
+func sourceOfAddr(addr string) netip.Prefix {
+	at, err := netip.ParseAddrPort(addr)
+	if err != nil {
+		return netip.Prefix{}
+	}
+	return sourceOfIP(at.Addr())
+}
+
+func sourceOfIP(ip netip.Addr) netip.Prefix {
+	ip = ip.Unmap().WithZone("")
 	bits := ip.BitLen()
 	switch {
 	case ip.IsLoopback():

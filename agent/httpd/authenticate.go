@@ -12,9 +12,12 @@ import (
 func (a *Server) Authenticate(trusted bool, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var who access.Client
-		if trusted {
+		switch {
+		case trusted:
 			who = *access.ClientOf(r.Context()) // as it was when it connected
-		} else {
+		case strings.HasPrefix(r.URL.Path, pagePath):
+			who = *a.gate.IdentifyPage(r)
+		default:
 			who = *a.gate.Access.Load().Identify(r)
 		}
 		r.Body = http.MaxBytesReader(w, r.Body, int64(a.core.Config().Limits.Body))

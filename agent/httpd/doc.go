@@ -4,5 +4,6 @@
 //	read.go          questions; orders.go: orders; roles.go: what load balancers ask
 //	stream.go        server-sent events; campaign.go: candidates over HTTP
 //	authenticate.go  who asks; auditwriter.go: what becomes of it
+//	dashboard.go     the page, and logins on it; attempts.go: how often each source may try
 //	admission.go     connections over TCP, by source; local.go: those of the unix socket
 package httpd

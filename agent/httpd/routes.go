@@ -52,6 +52,7 @@ type Server struct {
 	Reread func() error
 	// Admission bounds connections over TCP; nil if there are none.
 	Admission       atomic.Pointer[Admission]
+	attempts        attempts
 	streamCampaigns streamCampaigns
 }
 
@@ -122,21 +123,7 @@ func (a *Server) Handler(routes []Route) http.Handler {
 		})
 	}
 	if a.Dashboard != nil {
-		ui := http.StripPrefix("/ui", a.Dashboard)
-		mux.HandleFunc("/ui/", func(w http.ResponseWriter, q *http.Request) {
-			w = a.audited(w, q, &Route{})
-			if err := a.authorizeRoute(q, &Route{Requires: access.Reader, All: true}); err != nil {
-				WriteError(w, err)
-				return
-			}
-			done, err := occupy(q, access.Reader)
-			if err != nil {
-				WriteError(w, err)
-				return
-			}
-			defer done()
-			ui.ServeHTTP(w, q)
-		})
+		mux.Handle(pagePath, a.dashboardHandler())
 	}
 	return mux
 }
@@ -165,7 +152,7 @@ func authorize(q *http.Request, needs access.Role) error {
 	case who >= needs && (needs < access.Writer || !crossSite(q)):
 		return nil
 	case who >= needs:
-		return api.Errorf(http.StatusForbidden, "a page of another site may not do that")
+		return errCrossSite
 	case who > access.Anonymous:
 		return api.Errorf(http.StatusForbidden, "this needs another role: ask with a token of role write, or on the agent's unix socket")
 	case access.HasBearerToken(q):
@@ -173,6 +160,9 @@ func authorize(q *http.Request, needs access.Role) error {
 	}
 	return api.Errorf(http.StatusUnauthorized, "authentication required (send a bearer token, use a client certificate, or ask on the agent's unix socket)")
 }
+
+// errCrossSite refuses what a page of another site sent.
+var errCrossSite = &api.Error{Status: http.StatusForbidden, Err: errors.New("a page of another site may not do that")}
 
 // errUnknownToken says that a bearer token is none of the configuration's.
 var errUnknownToken = errors.New("unknown bearer token (http.tokens in the configuration lists the valid ones)")

@@ -15,6 +15,8 @@ import (
 	"strings"
 	"sync/atomic"
 	"time"
+
+	"github.com/regentproject/regent/agent/api"
 )
 
 //go:embed page
@@ -70,6 +72,7 @@ type handler struct {
 // Handler serves the page and what it asks for, all by relative paths: mount it where you like, with a slash at the end.
 //
 //	GET  ./             the page
+//	GET  ./api/session  an api.PageSession: what the page may do
 //	GET  ./api/events   the stream of updates
 //	POST ./api/do       a Command
 //	POST ./api/load     a file
@@ -83,6 +86,10 @@ func Handler(s Source, o Options) http.Handler {
 	mux.HandleFunc("GET /", func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Cache-Control", "no-cache")
 		page.ServeHTTP(w, r)
+	})
+	mux.HandleFunc("GET /api/session", func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		_ = json.NewEncoder(w).Encode(api.PageSession{MayLook: true, MayOrder: h.may(r)})
 	})
 	mux.HandleFunc("GET /api/events", h.events)
 	mux.HandleFunc("POST /api/do", h.do)
@@ -120,7 +127,7 @@ func (h *handler) events(w http.ResponseWriter, r *http.Request) {
 	defer h.streams.Add(-1)
 	w.Header().Set("Content-Type", "text/event-stream")
 	w.Header().Set("Cache-Control", "no-store")
-	out := &stream{w: w, control: http.NewResponseController(w), life: h.life, may: h.may(r)}
+	out := &stream{w: w, control: http.NewResponseController(w), life: h.life}
 	serial := h.resume(r)
 	beat := time.NewTicker(keepAliveInterval)
 	defer beat.Stop()
@@ -170,14 +177,10 @@ type stream struct {
 	w       http.ResponseWriter
 	control *http.ResponseController
 	life    string
-	may     bool
 	buf     bytes.Buffer
 }
 
 func (s *stream) send(u *Update) error {
-	if u.About != nil && !s.may {
-		u.About.Actions = nil
-	}
 	s.buf.Reset()
 	fmt.Fprintf(&s.buf, "id: %s/%d\ndata: ", s.life, u.Serial)
 	if err := json.NewEncoder(&s.buf).Encode(u); err != nil {

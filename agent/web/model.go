@@ -41,7 +41,7 @@ type About struct {
 	Self string `json:"self,omitempty"`
 	// Fast is the delay up to which a packet counts as fast.
 	Fast time.Duration `json:"fast,omitempty"`
-	// Actions is what can be done. It is empty for users that may only read.
+	// Actions is what can be done, by those who may. An api.PageSession says whether a user may.
 	Actions []Action `json:"actions,omitempty"`
 	// Alarm says what must not happen, and has: empty as long as all is well.
 	Alarm string `json:"alarm,omitempty"`

@@ -1,7 +1,7 @@
 // What can be done to what is chosen: buttons, and a key for each.
 
 import { byId, el, toast } from './dom.js';
-import { choose, command, state } from './state.js';
+import { choose, command, state, whyNotGroup } from './state.js';
 
 let signature = '';
 
@@ -10,7 +10,7 @@ export function start() {
 }
 
 export function update(changed) {
-  if (['chosen', 'about', 'members', 'links', 'groups'].some((w) => changed.has(w))) render();
+  if (['chosen', 'about', 'members', 'links', 'groups', 'session'].some((w) => changed.has(w))) render();
 }
 
 // possible returns the actions that make sense for what is chosen.
@@ -19,16 +19,22 @@ function possible() {
   if (!c) return state.about.actions.filter((a) => a.on === 'all');
   const states = c.kind === 'member' ? c.names.map((n) => state.members.get(n)?.state)
     : c.kind === 'link' ? [state.links.get(c.names.join('>')), state.links.get([...c.names].reverse().join('>'))].map((l) => (l?.made ? 'made' : l?.state)) : [''];
-  // A group can be given up by its leader, where it has one and there is a lease to give up; an agent asks its own only.
-  if (c.kind === 'group' && refusal(state.groups.get(c.key))) return [];
   return state.about.actions.filter((a) => a.on === c.kind && (!a.if || states.some((s) => a.if.includes(s))));
 }
 
-// refusal says why nothing can be done to a group; nothing if something can.
+// whyNot says why the buttons for what is chosen do nothing; empty if they work.
+function whyNot() {
+  if (state.session && !state.session.mayOrder) return state.session.reason || 'This page shows, and takes no orders.';
+  return state.chosen?.kind === 'group' ? refusal(state.groups.get(state.chosen.key)) : '';
+}
+
+// refusal says why nothing can be done to a group; empty if something can. A leader can give a group up if there is a lease to give up.
 function refusal(group) {
   const leader = group?.leaders?.find((l) => !l.local)?.member;
   if (!group || group.mode !== 'quorum') return 'Only the leader of a quorum group can give it up or hand it over.';
-  if (!leader) return 'Nobody leads it.';
+  if (!leader) return 'No member leads it.';
+  const forbidden = whyNotGroup(group.name);
+  if (forbidden) return `${forbidden}.`;
   return state.about.self && state.about.self !== leader ? `${leader} leads it: its own agent can give it up or hand it over.` : '';
 }
 
@@ -44,31 +50,34 @@ function render() {
   const c = state.chosen;
   const list = possible();
   const group = c?.kind === 'group' ? state.groups.get(c.key) : null;
-  const want = JSON.stringify([c, list, [...state.members.keys()], group?.leaders?.map((l) => l.member), state.about.actions.length]);
+  const not = list.length ? whyNot() : '';
+  const want = JSON.stringify([c, list, not, [...state.members.keys()], group?.leaders?.map((l) => l.member), state.about.actions.length]);
   if (want === signature) return;
   signature = want;
   const box = byId('chosen');
   if (!c) {
     const hint = state.about.actions.some((a) => a.on === 'member') ? 'Choose a member or a link, and break it. Shift chooses several members.'
       : state.playback ? 'Choose a member, a link or a group.' : 'Choose a group in the table to see who supports its leader.';
-    box.replaceChildren(el('p', { class: 'hint' }, hint), el('div', { class: 'actions' }, list.map((a) => button(a))));
+    box.replaceChildren(el('p', { class: 'hint' }, hint), el('div', { class: 'actions' }, list.map((a) => button(a, undefined, not))), why(not));
     return;
   }
-  const can = el('div', { class: 'actions', role: 'group', 'aria-label': `What to do to ${title()}` }, list.flatMap((a) => buttons(a, group)));
+  const can = el('div', { class: 'actions', role: 'group', 'aria-label': `What to do to ${title()}` }, list.flatMap((a) => buttons(a, group, not)));
   const more = c.kind === 'member' && el('label', { class: 'hint' }, el('input', { type: 'checkbox', id: 'several', checked: state.several, onchange: (e) => { state.several = e.target.checked; } }), ' choose more');
-  box.replaceChildren(el('div', { class: 'head' }, el('strong', {}, title()), more), list.length ? can : el('p', { class: 'hint' }, (group && state.about.actions.length && refusal(group)) || 'Nothing can be done here.'));
+  box.replaceChildren(el('div', { class: 'head' }, el('strong', {}, title()), more), list.length ? can : el('p', { class: 'hint' }, state.about.actions.length ? 'There are no orders for this here: choose a group.' : 'This page shows, and takes no orders.'), why(not));
 }
 
-function buttons(a, group) {
+const why = (text) => (text ? el('p', { class: 'why-not', id: 'why-not' }, text) : '');
+
+function buttons(a, group, not) {
   if (a.verb === 'transfer') {
     const leader = group?.leaders?.find((l) => !l.local)?.member;
-    return [...state.members.keys()].filter((n) => n !== leader).map((n) => button({ ...a, label: `${a.label} ${n}`, key: '' }, n));
+    return [...state.members.keys()].filter((n) => n !== leader).map((n) => button({ ...a, label: `${a.label} ${n}`, key: '' }, n, not));
   }
-  return [button(a)];
+  return [button(a, undefined, not)];
 }
 
-function button(a, to) {
-  return el('button', { type: 'button', class: a.grave ? 'grave' : '', title: a.help ?? '', data: { verb: a.verb, to: to ?? '' }, onclick: () => perform(a, to) },
+function button(a, to, not) {
+  return el('button', { type: 'button', class: a.grave ? 'grave' : '', title: a.help ?? '', disabled: Boolean(not), 'aria-describedby': not ? 'why-not' : null, data: { verb: a.verb, to: to ?? '' }, onclick: () => perform(a, to) },
     a.label, a.key ? el('kbd', {}, a.key) : null);
 }
 
@@ -104,7 +113,9 @@ function key(e) {
   const a = possible().find((p) => p.key === e.key && p.verb !== 'transfer');
   if (a) {
     e.preventDefault();
-    perform(a);
+    const not = whyNot();
+    if (not) toast(not, true);
+    else perform(a);
   }
 }
 

@@ -10,8 +10,9 @@ import * as log from './log.js';
 import * as members from './members.js';
 import * as actions from './actions.js';
 import * as playback from './playback.js';
+import * as login from './login.js';
 
-const parts = [actions, council, ribbon, groups, timeline, log, members, playback];
+const parts = [actions, council, ribbon, groups, timeline, log, members, playback, login];
 
 function header(changed) {
   if (changed.has('about')) {
@@ -24,7 +25,7 @@ function header(changed) {
   }
   if (changed.has('connection')) {
     document.body.dataset.connection = state.connection;
-    text(byId('connection'), { live: 'live', lost: 'connection lost, trying again', connecting: 'connecting' }[state.connection]);
+    text(byId('connection'), { live: 'live', lost: 'connection lost, trying again', connecting: 'connecting', refused: 'not logged in' }[state.connection]);
   }
 }
 

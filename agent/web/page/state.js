@@ -16,6 +16,8 @@ export const state = {
   // shown is the key of the group that the picture is about.
   shown: '',
   connection: 'connecting',
+  // session is who looks, and what the server lets them do.
+  session: null,
 };
 
 const keys = {
@@ -109,7 +111,23 @@ let last = '';
 let retry = 0;
 let watchdog = 0;
 
-export function connect() {
+export async function connect() {
+  source?.close();
+  source = null;
+  watch();
+  try {
+    const answer = await fetch('api/session');
+    if (!answer.ok) throw new Error(`the server answered ${answer.status}`);
+    session({ ...(await answer.json()), kept: true });
+  } catch {
+    lost();
+    return;
+  }
+  if (!state.session.mayLook) {
+    clearTimeout(watchdog);
+    setConnection('refused');
+    return;
+  }
   source?.close();
   source = new EventSource(`api/events${last ? `?last=${encodeURIComponent(last)}` : ''}`);
   source.onmessage = (event) => {
@@ -121,6 +139,68 @@ export function connect() {
   };
   source.onerror = lost;
   watch();
+}
+
+// disconnect forgets all that the source said: another person may look next.
+export function disconnect() {
+  source?.close();
+  source = null;
+  last = '';
+  for (const kind of Object.keys(keys)) {
+    state[kind].clear();
+    touch(kind);
+  }
+  state.about = { kind: '', title: '', actions: [] };
+  state.chosen = null;
+  touch('about', 'chosen');
+}
+
+// The key of this page's orders. That of a login comes with the login only, and stays in this browser, where only pages of this server read it.
+const KEY = 'regent-key';
+let pageKey = '';
+
+// session takes note of who looks; null: nobody is logged in any more.
+export function session(s) {
+  if (s?.loggedIn && s.kept) s.key = pageKey || stored();
+  pageKey = s?.key ?? '';
+  if (!s?.kept) keepKey(s?.loggedIn ? pageKey : '');
+  if (s?.loggedIn && !pageKey) Object.assign(s, { mayOrder: false, reason: 'This browser has lost the key of your login: log out, and log in again.' });
+  refusals.clear();
+  state.session = s;
+  touch('session');
+}
+
+function stored() {
+  try {
+    return localStorage.getItem(KEY) ?? '';
+  } catch {
+    return ''; // a browser that keeps nothing asks for another login after a reload
+  }
+}
+
+function keepKey(key) {
+  try {
+    if (key) localStorage.setItem(KEY, key);
+    else localStorage.removeItem(KEY);
+  } catch {
+    // As above.
+  }
+}
+
+// refusals are why the person who looks may not operate a group, by its name.
+const refusals = new Map();
+
+// whyNotGroup returns why the person who looks may not operate a group; empty if they may, or while the server has not answered.
+export function whyNotGroup(name) {
+  if (!state.session?.key && !state.session?.loggedIn) return '';
+  if (!refusals.has(name)) {
+    refusals.set(name, '');
+    fetch(`api/session?group=${encodeURIComponent(name)}`).then((a) => a.json()).then((s) => {
+      refusals.set(name, s.groupReason ?? '');
+      touch('session');
+    }, () => refusals.delete(name));
+  }
+  return refusals.get(name);
 }
 
 function watch() {
@@ -144,13 +224,13 @@ function setConnection(how) {
 
 // do asks the source for something and returns what it says.
 export async function command(body) {
-  const answer = await fetch('api/do', { method: 'POST', headers: { 'Content-Type': 'application/json' }, body: JSON.stringify(body) });
+  const answer = await fetch('api/do', { method: 'POST', headers: { 'Content-Type': 'application/json', 'Regent-Page-Key': pageKey }, body: JSON.stringify(body) });
   return outcome(answer);
 }
 
 // load hands a file over.
 export async function load(file) {
-  return outcome(await fetch(`api/load?name=${encodeURIComponent(file.name)}`, { method: 'POST', body: file }));
+  return outcome(await fetch(`api/load?name=${encodeURIComponent(file.name)}`, { method: 'POST', headers: { 'Regent-Page-Key': pageKey }, body: file }));
 }
 
 async function outcome(answer) {

@@ -1,0 +1,145 @@
+package browser_test
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"testing"
+
+	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
+
+	"github.com/regentproject/regent/agent"
+	"github.com/regentproject/regent/agent/cluster"
+	"github.com/regentproject/regent/agent/web/watch"
+	"github.com/regentproject/regent/internal/session"
+)
+
+// The bearer tokens of the agents' configurations.
+const (
+	lookingToken  = "a token that may look"
+	orderingToken = "a token that may give orders"
+)
+
+// An agents is a council of agents in this process.
+type agents struct {
+	testing.TB
+	names, urls, sockets []string
+	stop                 []context.CancelFunc
+}
+
+// runAgents runs a council of agents until the test ends. They know two tokens, and only one of them may operate the group theirs.
+func runAgents(t *testing.T, names ...string) *agents {
+	t.Helper()
+	c := cluster.Open(t, cluster.Options{Names: names, Config: "realtime: false\ntiming: {lease: 2s}\nrights: [{groups: [theirs], operate: [\"token:looks\"]}]\n"})
+	a := &agents{TB: t, names: names}
+	tokens := fmt.Sprintf("tokens: [{name: looks, role: read, sha256: \"%x\"}, {name: orders, role: write, sha256: \"%x\"}]",
+		sha256.Sum256([]byte(lookingToken)), sha256.Sum256([]byte(orderingToken)))
+	for _, name := range names {
+		file := c.ConfigFile(name)
+		err := c.WriteConfig(name)
+		if err == nil {
+			err = edit(file, "anonymous: write", tokens)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(context.Background())
+		at, over := make(chan string, 1), make(chan error, 1)
+		go func() {
+			over <- agent.Run(ctx, agent.Options{Config: file, Dashboard: func(a *agent.Agent) http.Handler { return watch.Dashboard(a) }, Log: io.Discard, Ready: func(http string) { at <- http }})
+		}()
+		t.Cleanup(func() {
+			cancel()
+			if err := <-over; err != nil {
+				t.Error(err)
+			}
+		})
+		select {
+		case addr := <-at:
+			a.urls = append(a.urls, "http://"+addr+"/ui/")
+		case err := <-over:
+			over <- nil
+			t.Fatal(err)
+		}
+		a.sockets, a.stop = append(a.sockets, c.Socket(name)), append(a.stop, cancel)
+	}
+	return a
+}
+
+// edit replaces a text in a file.
+func edit(file, old, text string) error {
+	b, err := os.ReadFile(file)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(file, bytes.ReplaceAll(b, []byte(old), []byte(text)), 0o600)
+}
+
+// lead has a program at the first agent lead groups, one after the other.
+func (a *agents) lead(groups ...session.Candidate) {
+	a.Helper()
+	c, err := session.Dial(context.Background(), a.sockets[0])
+	if err != nil {
+		a.Fatal(err)
+	}
+	a.Cleanup(func() { _ = c.Close() })
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	for _, g := range groups {
+		if _, err := c.Campaign(ctx, g); err != nil {
+			a.Fatal(err)
+		}
+	}
+}
+
+// logIn types a token into the form.
+func (p *tab) logIn(token string) {
+	p.Helper()
+	p.until(`!document.getElementById('login').hidden && !document.getElementById('login-fields').hidden`)
+	p.do(chromedp.Evaluate[chromedp.Void](`document.getElementById('token').focus(); document.getElementById('token').select()`))
+	p.do(chromedp.KeyEvent(token + kb.Enter))
+}
+
+// What the page says beside its buttons.
+const whyNot = `(document.getElementById('why-not')?.textContent ?? '')`
+
+func group(name string) string { return fmt.Sprintf(`.rows .row[data-group="quorum:%s"]`, name) }
+
+func TestAgentInTheBrowser(t *testing.T) {
+	a := runAgents(t, "a", "b", "c")
+	a.lead(session.Candidate{Group: "ours"}, session.Candidate{Group: "theirs"})
+	p := open(t, a.urls[0])
+	p.forgiven = true // refusals are errors to a browser
+
+	// A person without a login sees why, and that a wrong token is none.
+	p.until(`document.activeElement.id === 'token' && document.getElementById('login-reason').textContent === 'You are not logged in.'`)
+	p.until(`getComputedStyle(document.querySelector('main')).display === 'none'`)
+	p.pictured("agent-login.png", 1280, false)
+	p.logIn("no token of theirs")
+	p.until(`document.getElementById('login-reason').textContent.startsWith('unknown bearer token')`)
+
+	// A reader sees the page, and beside disabled buttons why they are.
+	p.logIn(lookingToken)
+	p.until(`document.getElementById('login').hidden && document.querySelectorAll('.node').length === 3 && document.getElementById('who').textContent === 'token looks'`)
+	p.click(group("ours"))
+	p.until(whyNot + `.includes('token looks has the role read') && [...document.querySelectorAll('#chosen .actions button')].length > 0 && [...document.querySelectorAll('#chosen .actions button')].every(b => b.disabled)`)
+	p.pictured("agent-reader.png", 390, true)
+	p.click("#log-out")
+	p.until(`!document.getElementById('login').hidden && document.querySelectorAll('.node').length === 0`)
+
+	// One who may give orders gives them, also after the page was loaded again.
+	p.logIn(orderingToken)
+	p.click(group("theirs"))
+	p.until(whyNot + `.includes('token orders may not operate it')`)
+	p.do(chromedp.Reload())
+	p.click(group("ours"))
+	p.until(`[...document.querySelectorAll('#chosen .actions button')].length > 0 && [...document.querySelectorAll('#chosen .actions button')].every(b => !b.disabled)`)
+	p.pictured("agent.png", 1280, false)
+	p.click(`#chosen button[data-verb="resign"]`)
+	p.until(`[...document.querySelectorAll('#entries li')].some(l => l.textContent.includes('resigned'))`)
+}
