@@ -91,12 +91,12 @@ func (w *World) receive(m *member, e *event) {
 // accept lets the machine of m receive what is in w.incoming.
 func (w *World) accept(m *member, e *event, now protocol.Time) {
 	w.stats.Delivered++
-	w.remember(m, e)
 	if w.config.Messages {
 		p := envelope{from: e.from, sent: e.sent, msg: w.incoming.Message, id: e.id}
 		w.tell(&p, m.rank, EvDeliver, "")
 	}
 	w.stepAt(m, now, &w.incoming)
+	w.remember(m, e)
 }
 
 // refuse records what came but was not taken.

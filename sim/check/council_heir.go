@@ -33,6 +33,8 @@ type realms struct {
 	// blank are hosts that have lost their record, and have not adopted anything since. Forgot are all that ever have.
 	blank  []bool
 	forgot protocol.Set
+	// copied are hosts that come back with an older copy of their record.
+	copied protocol.Set
 	// settled is, of hosts that have settled, one more than the number.
 	settled []uint64
 	chosen  map[protocol.CouncilID]*heirCouncil
@@ -76,6 +78,10 @@ func (h *realms) take(r *sim.Record, read *int) {
 		if h.stopped[r.Node] != nil {
 			h.unsure[r.Node], h.stopped[r.Node] = h.stopped[r.Node], nil
 		}
+	case sim.EvHeal:
+		if f, ok := r.Detail.(sim.Fault); ok && f.Disk == sim.Known {
+			h.copied.Add(r.Node)
+		}
 	case protocol.EvWait:
 		if r.Until == protocol.Never && r.Why != "restarted" && r.Why != "held" {
 			h.blank[r.Node], h.stopped[r.Node] = true, nil
@@ -95,10 +101,11 @@ func (h *realms) take(r *sim.Record, read *int) {
 		}
 	case protocol.EvAdopt:
 		h.settled[r.Node] = 0
-		if heir := h.unsure[r.Node]; heir != nil && r.Why == "record" && h.stopped[r.Node] == nil && (conf == nil || conf.Council != heir.Council) {
+		if heir := h.unsure[r.Node]; heir != nil && r.Why == "record" && !h.copied.Has(r.Node) && h.stopped[r.Node] == nil && (conf == nil || conf.Council != heir.Council) {
 			delete(h.of(heir).voted, r.Node.String())
 		}
 		h.unsure[r.Node] = nil
+		h.copied.Remove(r.Node)
 		if r.Why != "fork" {
 			h.at[r.Node] = protocol.CouncilID{}
 			if conf != nil {
@@ -172,11 +179,13 @@ func (c *heirOne) Observe(r *sim.Record) error {
 func (*heirOne) Finish() error { return nil }
 
 // heirAgreed is C-HEIR: a council that goes on from another is in force nowhere before all its members have agreed to it, and a host leaves its
-// council only for one that goes on from that, unless it has forgotten its council.
+// council only for one that goes on from that, unless it has forgotten its council. One that starts from an old copy of its record finds that out before it
+// promises, votes or wants to lead.
 type heirAgreed struct {
 	*realms
 	read   int
 	before []protocol.CouncilID
+	old    protocol.Set // by their records
 }
 
 func (*heirAgreed) Name() string { return "C-HEIR" }
@@ -186,11 +195,24 @@ func (c *heirAgreed) Observe(r *sim.Record) error {
 		c.before = make([]protocol.CouncilID, len(c.at))
 	}
 	c.take(r, &c.read)
+	switch {
+	case r.Node == protocol.Nobody:
+		return nil
+	case r.Ev == sim.EvRestart:
+		c.old.Remove(r.Node)
+	case c.old.Has(r.Node) && (r.Ev == protocol.EvVote && r.Why != "lost" || r.Ev == protocol.EvPromise || r.Ev == protocol.EvAttempt):
+		return Violatedf(c.Name(), r.T, "%v states %s in council %v by an old copy of its record, and was in %v", r.Node, r.Ev, c.at[r.Node], c.before[r.Node])
+	}
 	if r.Ev != protocol.EvAdopt || r.Why == "fork" {
 		return nil
 	}
 	was, is := c.before[r.Node], c.at[r.Node]
+	if r.Why == "record" && c.descends(was, is) {
+		c.old.Add(r.Node)
+		return nil
+	}
 	c.before[r.Node] = is
+	c.old.Remove(r.Node)
 	if was != is && !c.blank[r.Node] && !c.descends(is, was) {
 		return Violatedf(c.Name(), r.T, "%v goes from council %v to %v, which does not go on from it", r.Node, was, is)
 	}

@@ -9,7 +9,7 @@ import (
 )
 
 // disasters draws what befalls councils that are given up: many members are away for long, somebody gives the council up at a member that is left, or at
-// several, and in the midst of that those crash, lose their disks or do not hear each other. They come besides the other faults.
+// several, and in the midst of that those crash, lose their disks, go back to copies of before, or do not hear each other. They come besides the other faults.
 func (d *generator) disasters(seed uint64, safety time.Duration) []sim.Fault {
 	own := *d
 	own.Dice = sim.NewDice(seed, 0xd15a)
@@ -37,7 +37,8 @@ func (d *generator) disaster(safety time.Duration) []sim.Fault {
 		f.At, f.For = sim.Real(from+at), lasts
 		all = append(all, f)
 	}
-	if d.N(2) == 0 {
+	cut := d.N(2) == 0
+	if cut {
 		add(0, length, sim.Fault{Kind: sim.Partition, A: protocol.Nobody, B: protocol.Nobody, Side: away})
 	} else {
 		for r := range away.All() {
@@ -64,9 +65,13 @@ func (d *generator) disaster(safety time.Duration) []sim.Fault {
 	}
 	for range d.N(5) {
 		f := sim.Fault{Kind: sim.Crash, A: someone(), B: protocol.Nobody}
-		switch d.N(6) {
+		switch d.N(8) {
 		case 0:
 			f.Disk = sim.Lost
+		case 3:
+			f.Disk, f.Amount = sim.Known, int64(1+d.N(4))
+		case 4:
+			f.Kind = sim.Snapshot
 		case 1:
 			f.Kind, f.Amount = sim.SlowDisk, int64(d.Between(time.Millisecond, 200*time.Millisecond))
 		case 2:
@@ -75,6 +80,9 @@ func (d *generator) disaster(safety time.Duration) []sim.Fault {
 			}
 		}
 		add(asked+d.Between(0, 600*time.Millisecond)>>d.N(4), d.length(), f)
+	}
+	if cut && len(left) > 1 && d.N(2) == 0 { // those that are cut off run: a survivor that goes back can be told only while all do
+		add(asked-d.Between(0, 50*time.Millisecond), d.Between(100*time.Millisecond, time.Second), sim.Fault{Kind: sim.Snapshot, A: someone(), B: protocol.Nobody})
 	}
 	return all
 }

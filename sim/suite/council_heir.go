@@ -22,10 +22,11 @@ const (
 	givenUpAgain     = "council of survivors given up"
 	surrenderRefused = "giving up refused"
 	survivorForgot   = "survivor without a record joined the council of survivors"
+	survivorWentBack = "survivor restored from before its council was given up"
 )
 
 var heirRows = []string{LeaderCrashed, LeaderChanged, MessageLate, MessageLost, MessageTwice, ClockFast, ClockSlow, councilGivenUp, heirLed, heirTakenBack, survivorStopped,
-	lostTold, givenUpAgain, surrenderRefused}
+	lostTold, givenUpAgain, surrenderRefused, survivorWentBack}
 
 // councilHeirProtocol is a council that changes, loses majorities, and is given up by survivors. Lost hosts come back.
 func councilHeirProtocol() *Protocol {
@@ -45,6 +46,7 @@ func councilHeirProtocol() *Protocol {
 			c.Program.Reader = newStampReader
 			c.Bound.Old = true
 			c.Change = setup.change
+			c.Remember = remembersRealm
 		},
 		Vary: func(c *sim.Config) {
 			s := heirSetup{councilSetup{first: 2, mourn: mourn}}
@@ -61,11 +63,14 @@ func councilHeirProtocol() *Protocol {
 			{sim.Duplicate, 4}, {sim.Rate, 3}, {sim.SlowDisk, 6}, {sim.Resign, 2}, {sim.Leave, 2},
 		},
 		Disks:     []sim.Disk{sim.Kept, sim.Kept, sim.Kept, sim.Kept, sim.Lost, sim.Reboot},
+		Backups:   true,
+		Snapshots: true,
 		Disasters: true,
 		Timely:    nerioTimely,
 		Settle:    councilSettle,
 		Core:      func(n int) int { return n },
 		Rows:      heirRows,
+		Least:     map[string]int{heirTakenBack: 5, givenUpAgain: 5, survivorWentBack: 5},
 		Watch:     func(_ check.Truth, hit func(string)) sim.Observer { return &heirWatch{hit: hit} },
 	}
 }
@@ -114,10 +119,24 @@ type realm struct {
 type named struct {
 	protocol.Message
 	council protocol.CouncilID
+	opened  bool // by its receiver
+}
+
+// remembersRealm is remembersNerio for members whose packets name their council: who cannot open one does not remember it.
+var remembersRealm = sim.Remember{
+	By: func(m protocol.Message) bool {
+		n, ok := m.(*named)
+		return ok && n.opened && remembersNerio.By(n.Message)
+	},
+	Within: remembersNerio.Within,
+	Asks:   councilAsks,
 }
 
 // Copy returns an independent copy.
-func (n *named) Copy() protocol.Message { return &named{n.Message.Copy(), n.council} }
+func (n *named) Copy() protocol.Message { return &named{n.Message.Copy(), n.council, n.opened} }
+
+// Clone implements protocol.Explorable.
+func (m *realm) Clone() protocol.Machine { return &realm{m.Machine.Clone().(*members.Machine), m.self} }
 
 func (m *realm) council() protocol.CouncilID {
 	if c := m.Conf(); c != nil {
@@ -138,7 +157,7 @@ func (m *realm) Step(now protocol.Time, ev protocol.Event, out *protocol.Effects
 	}
 	m.Machine.Step(now, ev, out)
 	for i := range out.Send {
-		out.Send[i].Message = &named{out.Send[i].Message, m.council()}
+		out.Send[i].Message = &named{Message: out.Send[i].Message, council: m.council()}
 	}
 }
 
@@ -150,6 +169,7 @@ func (m *realm) open(e *protocol.Receive, n *named) protocol.Event {
 			return protocol.Tick{}
 		}
 	}
+	n.opened = true
 	r := *e
 	r.Message = n.Message
 	return &r
@@ -176,7 +196,8 @@ type heirWatch struct {
 	hit     func(string)
 	at      map[protocol.Rank]*council.Config
 	stopped protocol.Set
-	down    protocol.Set
+	// back are members that were restored from snapshots or older records.
+	back protocol.Set
 }
 
 // Observe looks at what survivors agree on.
@@ -190,6 +211,9 @@ func (w *heirWatch) Observe(r *sim.Record) error {
 		w.stopped.Add(r.Node)
 	case r.Ev == protocol.EvVote && r.Why == "taken back":
 		w.hit(heirTakenBack)
+		w.stopped.Remove(r.Node)
+	case r.Ev == sim.EvRestart && r.Why == sim.Snapshot.String():
+		w.back.Add(r.Node)
 		w.stopped.Remove(r.Node)
 	case r.Ev == sim.EvRestart && w.stopped.Has(r.Node):
 		w.hit(survivorStopped)
@@ -209,7 +233,11 @@ func (w *heirWatch) Observe(r *sim.Record) error {
 	case r.Ev == protocol.EvAdopt:
 		if r.Why == "recovered" {
 			w.hit(survivorForgot)
+			if w.back.Has(r.Node) {
+				w.hit(survivorWentBack)
+			}
 		}
+		w.back.Remove(r.Node)
 		w.at[r.Node] = conf
 		w.stopped.Remove(r.Node)
 	}
