@@ -98,6 +98,7 @@ test-long: test lint release-check mutants-quick hosts torture test-kube ## make
 test-engines: ## engines on real servers, which it installs on Debian, on a stand-in for an API server, and the council, and elections for clients of etcd: processes that are paused, links and servers that fail (some minutes)
 	./internal/tools/deps.sh engines
 	$(GO) test -tags engines -count 1 -timeout 25m -p 1 -v $$($(GO) list github.com/regentproject/regent/engines/... github.com/regentproject/regent/facades/...) ./agent/cluster/asengine
+	$(GO) test -tags engines -count 1 ./cmd/regent -run PostgreSQLRecipe
 
 # How many seeds of simulated hosts to play.
 SEEDS ?= 100000

@@ -186,7 +186,7 @@ func (a *Agent) run(ctx context.Context) error {
 		a.options.Ready(s.address())
 	}
 	notify("READY=1", "STATUS=waiting for the council")
-	a.core.Log.Info("the agent listens", "socket", a.core.Config().Socket.Path, "http", s.address(), "etcd", s.etcd.address())
+	a.core.Log.Info("the agent listens", "socket", a.core.Config().Socket.Path, "http", s.address(), "probes", a.core.Config().HTTP.Probes, "etcd", s.etcd.address())
 	if err := a.join(ctx); err != nil {
 		a.core.Fail()
 		notify("STOPPING=1")

@@ -11,10 +11,11 @@ import (
 
 const (
 	// filesPerProgram is how many files the agent has open for a program on the socket: its connection, a handle on its
-	// process, and one on its tree. filesPerClient is of a client over TCP, and ownFiles of the agent itself.
+	// process, and one on its tree. filesPerClient is of a client over TCP, and ownFiles of the agent itself, with those for
+	// probes.
 	filesPerProgram = 3
 	filesPerClient  = 1
-	ownFiles        = 64
+	ownFiles        = 64 + probeConns
 )
 
 // checkOpenFiles returns an error if the process may not open as many files as the limits allow clients to make it open.

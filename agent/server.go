@@ -30,8 +30,10 @@ type server struct {
 	admission *httpd.Admission
 	// local takes connections of the unix socket that speak HTTP.
 	local *httpd.ConnQueue
-	http  [2]*http.Server // on the socket, and on TCP
-	etcd  etcdListener
+	http  [3]*http.Server // on the socket, on TCP, and for probes
+	// probes takes connections for role endpoints only; nil if there is no such listener.
+	probes net.Listener
+	etcd   etcdListener
 	// open counts connections on the socket, and tcp ones.
 	open  atomic.Int64
 	conns sync.WaitGroup
@@ -48,6 +50,8 @@ const (
 	answerLimit  = 15 * time.Second
 	idleLimit    = time.Minute
 	maxHeader    = 16 << 10
+	// probeConns is how many connections there are for probes at once. Each is short, and the oldest makes room for a new one.
+	probeConns = 64
 )
 
 // listen opens the socket and the HTTP port.
@@ -59,15 +63,29 @@ func (a *Agent) listen() (*server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.http[0] = a.httpServer(true)
+	s.http[0] = a.httpServer(a.web.Authenticate(true, a.handler))
 	if err := s.etcd.listen(a, file); err != nil {
 		return nil, errors.Join(err, s.unix.Close())
 	}
-	if err := s.listenHTTP(file); err != nil {
-		s.etcd.close()
-		return nil, errors.Join(err, s.unix.Close())
+	if err := errors.Join(s.listenHTTP(file), s.listenProbes(file)); err != nil {
+		s.close()
+		return nil, err
 	}
 	return s, nil
+}
+
+// listenProbes opens the port for load balancers, if there is one.
+func (s *server) listenProbes(file *config.File) error {
+	if file.HTTP.Probes == "" {
+		return nil
+	}
+	plain, err := net.Listen("tcp", file.HTTP.Probes)
+	if err != nil {
+		return fmt.Errorf("http.probes: %w: change http.probes, or leave it out", err)
+	}
+	s.probes = httpd.NewAdmission(plain, func() *config.Limits { return &config.Limits{Connections: probeConns, PerSource: probeConns} })
+	s.http[2] = s.agent.httpServer(s.agent.web.Probes())
+	return nil
 }
 
 // listenHTTP opens the HTTP port, if there is one.
@@ -83,7 +101,7 @@ func (s *server) listenHTTP(file *config.File) error {
 	s.admission = httpd.NewAdmission(plain, func() *config.Limits { return &a.core.Config().Limits })
 	a.web.Admission.Store(s.admission)
 	s.tcp = s.admission
-	s.http[1] = a.httpServer(false)
+	s.http[1] = a.httpServer(a.web.Authenticate(false, a.handler))
 	if file.HTTP.TLS.Cert != "" {
 		conf, err := a.tls(file)
 		if err != nil {
@@ -168,9 +186,10 @@ func (l *unixListener) Close() error {
 	return l.Listener.Close()
 }
 
-// httpServer serves the same handlers on the socket, whose permissions are enough, and on TCP, where they are not.
-func (a *Agent) httpServer(trusted bool) *http.Server {
-	return &http.Server{Handler: a.web.Authenticate(trusted, a.handler), ReadHeaderTimeout: headerLimit, ReadTimeout: requestLimit,
+// httpServer returns a server with the bounds that all have. The same handlers are on the socket, whose permissions are enough, and on TCP,
+// where they are not.
+func (a *Agent) httpServer(h http.Handler) *http.Server {
+	return &http.Server{Handler: h, ReadHeaderTimeout: headerLimit, ReadTimeout: requestLimit,
 		WriteTimeout: answerLimit, IdleTimeout: idleLimit, MaxHeaderBytes: maxHeader, ConnContext: httpd.ConnContext,
 		ErrorLog: slog.NewLogLogger(a.core.Log.Handler(), slog.LevelDebug)}
 }
@@ -199,6 +218,9 @@ func (s *server) serve(ctx context.Context) {
 	all.Go(func() { _ = s.http[0].Serve(s.local) })
 	if s.tcp != nil {
 		all.Go(func() { _ = s.http[1].Serve(s.tcp) })
+	}
+	if s.probes != nil {
+		all.Go(func() { _ = s.http[2].Serve(s.probes) })
 	}
 	all.Go(func() { s.etcd.serve(s.agent.core.Log) })
 	all.Go(s.accept)
@@ -301,8 +323,10 @@ func (s *server) close() {
 			_ = h.Close()
 		}
 	}
-	if s.tcp != nil {
-		_ = s.tcp.Close()
+	for _, l := range []net.Listener{s.tcp, s.probes} {
+		if l != nil {
+			_ = l.Close()
+		}
 	}
 	s.mu.Lock()
 	for c := range s.live {

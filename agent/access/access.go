@@ -117,6 +117,9 @@ func (a *Rules) Identify(r *http.Request) *Client {
 	return c
 }
 
+// Stranger returns the sender of a request whose credentials do not count.
+func Stranger(r *http.Request) *Client { return &Client{from: r.RemoteAddr} }
+
 // bearerScheme is how an Authorization header begins that has a token.
 const bearerScheme = "Bearer "
 

@@ -311,6 +311,11 @@ func (f *File) checkHTTP(fail failer) {
 	f.checkTLS(fail)
 	f.checkListener(fail, "http.listen", h.Listen, DefaultListen)
 	f.checkListener(fail, "etcd.listen", f.Etcd.Listen, DefaultEtcdListen)
+	if h.Probes != "" {
+		if err := address(h.Probes); err != nil {
+			fail("http.probes: %w", err)
+		}
+	}
 }
 
 // local says whether the whole council is on this host.

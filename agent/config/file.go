@@ -225,7 +225,9 @@ type Socket struct {
 // HTTP is the agent's HTTP interface.
 type HTTP struct {
 	// Listen is host:port; empty: no HTTP but on the unix socket.
-	Listen string  `yaml:"listen"`
+	Listen string `yaml:"listen"`
+	// Probes is host:port of a second listener, without TLS, that serves nothing but role endpoints; empty: there is none.
+	Probes string  `yaml:"probes"`
 	TLS    TLS     `yaml:"tls"`
 	Tokens []Token `yaml:"tokens"`
 	// Anonymous is what clients without a token or certificate may do on loopback: read, write or none. Elsewhere they

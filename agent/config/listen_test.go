@@ -6,6 +6,31 @@ import (
 	"testing"
 )
 
+// Probes need no TLS off loopback, an address that can be used, and a restart.
+func TestWhereProbesAreServed(t *testing.T) {
+	const text = "name: a\ncouncil_id: c0ffee00c0ffee00c0ffee00c0ffee00\ncouncil:\n  - {name: a, address: \"127.0.0.1:7400\"}\n"
+	for probes, want := range map[string]string{"10.0.0.1:8009": "", "10.0.0.1": "http.probes: address \"10.0.0.1\": must be host:port"} {
+		f, err := Parse("file", []byte(text+"http: {probes: \""+probes+"\"}\n"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := f.Check(); want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+			t.Errorf("%s: %v, want %q", probes, err, want)
+		}
+		if f.HTTP.Anonymous != "read" {
+			t.Errorf("%s: clients on loopback may %s", probes, f.HTTP.Anonymous)
+		}
+		next := *f
+		next.HTTP.Probes = "10.0.0.1:8010"
+		if got := f.Fixed(&next); !slices.Equal(got, []string{"http.probes"}) {
+			t.Errorf("%s: a restart is needed for %v", probes, got)
+		}
+		if got := f.With(&next).HTTP.Probes; got != probes {
+			t.Errorf("%s: in force is %s", probes, got)
+		}
+	}
+}
+
 // Where clients of etcd are served, the rules are those of HTTP.
 func TestWhereClientsOfEtcdAreServed(t *testing.T) {
 	const text = "name: a\ncouncil_id: c0ffee00c0ffee00c0ffee00c0ffee00\ncouncil:\n  - {name: a, address: \"127.0.0.1:7400\"}\n"

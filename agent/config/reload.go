@@ -30,6 +30,9 @@ func (f *File) Fixed(next *File) []string {
 	if f.HTTP.Listen != next.HTTP.Listen {
 		out = append(out, "http.listen")
 	}
+	if f.HTTP.Probes != next.HTTP.Probes {
+		out = append(out, "http.probes")
+	}
 	if (f.HTTP.TLS.Cert == "") != (next.HTTP.TLS.Cert == "") {
 		out = append(out, "http.tls")
 	}
@@ -71,6 +74,7 @@ func (f *File) With(next *File) *File {
 	if f.HTTP.Listen == next.HTTP.Listen && f.Etcd == next.Etcd && (f.HTTP.TLS.Cert == "") == (next.HTTP.TLS.Cert == "") {
 		// Otherwise rights that were meant for another address would be in force on this one.
 		out.HTTP = next.HTTP
+		out.HTTP.Probes = f.HTTP.Probes
 	}
 	return &out
 }

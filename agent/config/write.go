@@ -152,6 +152,7 @@ func (d Draft) interfaces(line func(string, ...any)) {
 	line("http:")
 	line("  listen: %s", quote(or(d.Listen, DefaultListen)))
 	line("  # anonymous: read    # on loopback, without a token: none, read or write")
+	line("  # probes: \"10.0.0.1:8009\"   # /primary and the like for load balancers, without TLS")
 	line("  # tls: {cert: /etc/regent/cert.pem, key: /etc/regent/key.pem}")
 	line("  # tokens:")
 	line("  #   - {name: deploy, role: write, file: /etc/regent/deploy.token}")

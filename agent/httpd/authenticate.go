@@ -10,16 +10,21 @@ import (
 
 // Authenticate finds out what the sender of a request may do, and bounds what it may send.
 func (a *Server) Authenticate(trusted bool, next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		var who access.Client
+	return a.identified(func(r *http.Request) *access.Client {
 		switch {
 		case trusted:
-			who = *access.ClientOf(r.Context()) // as it was when it connected
+			return access.ClientOf(r.Context()) // as it was when it connected
 		case strings.HasPrefix(r.URL.Path, pagePath):
-			who = *a.gate.IdentifyPage(r)
-		default:
-			who = *a.gate.Access.Load().Identify(r)
+			return a.gate.IdentifyPage(r)
 		}
+		return a.gate.Access.Load().Identify(r)
+	}, next)
+}
+
+// identified bounds what the sender of a request may send, and notes who it is.
+func (a *Server) identified(identify func(*http.Request) *access.Client, next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		who := *identify(r)
 		r.Body = http.MaxBytesReader(w, r.Body, int64(a.core.Config().Limits.Body))
 		h := w.Header()
 		h.Set("X-Content-Type-Options", "nosniff")

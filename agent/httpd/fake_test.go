@@ -128,6 +128,13 @@ func (a *fakeAgent) AddCandidate(p core.Candidacy) (*core.Candidate, error) {
 // serve returns what answers requests to a fakeAgent, for clients with the tokens of the configuration: the token NAME is NAME itself.
 func serve(t *testing.T, a *fakeAgent) http.Handler {
 	t.Helper()
+	s := newServer(t, a)
+	return s.Authenticate(false, s.Handler(s.Routes()))
+}
+
+// newServer returns a server with the rules of the configuration. Each token is its own name.
+func newServer(t *testing.T, a *fakeAgent) *Server {
+	t.Helper()
 	for i := range a.file.HTTP.Tokens {
 		sum := sha256.Sum256([]byte(a.file.HTTP.Tokens[i].Name))
 		a.file.HTTP.Tokens[i].SHA256 = hex.EncodeToString(sum[:])
@@ -138,8 +145,7 @@ func serve(t *testing.T, a *fakeAgent) http.Handler {
 	}
 	gate := access.NewGate(slog.New(slog.DiscardHandler))
 	gate.SetAccess(rules)
-	s := New(a, gate)
-	return s.Authenticate(false, s.Handler(s.Routes()))
+	return New(a, gate)
 }
 
 // ask sends a request with a token; empty: without one.

@@ -94,8 +94,17 @@ func (r *Route) Outcomes() map[int]any {
 	return out
 }
 
-// Handler returns what answers all requests by the routes.
+// Handler returns what answers all requests by the routes, with the page for people.
 func (a *Server) Handler(routes []Route) http.Handler {
+	mux := a.routed(routes)
+	if a.Dashboard != nil {
+		mux.Handle(pagePath, a.dashboardHandler())
+	}
+	return mux
+}
+
+// routed returns what answers requests by the routes.
+func (a *Server) routed(routes []Route) *http.ServeMux {
 	mux := http.NewServeMux()
 	for _, r := range routes {
 		path := r.Path
@@ -122,10 +131,19 @@ func (a *Server) Handler(routes []Route) http.Handler {
 			r.Serve(w, q)
 		})
 	}
-	if a.Dashboard != nil {
-		mux.Handle(pagePath, a.dashboardHandler())
-	}
 	return mux
+}
+
+// Probes returns what answers load balancers on a listener without TLS: the role endpoints, which need no credentials, and nothing else.
+// Credentials do not count there, because they were readable on the way.
+func (a *Server) Probes() http.Handler {
+	var routes []Route
+	for _, r := range a.roleRoutes() {
+		if r.Requires == access.Anonymous && r.Path != "/" { // that is also the page for people
+			routes = append(routes, r)
+		}
+	}
+	return a.identified(access.Stranger, a.routed(routes))
 }
 
 // authorizeRoute says why a request may not be answered; nil if it may. The group is looked at when it is known (groupOf).

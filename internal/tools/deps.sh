@@ -10,6 +10,9 @@ git git the version stamp and the list of tracked files
 gcc gcc the race detector, which needs cgo
 curl curl the tests of the agent: a client of its HTTP interface
 haproxy haproxy the tests of the agent: a load balancer that follows the leader
+nginx nginx the tests of the recipes: a load balancer that follows the leader
+openssl openssl the tests of the recipes: certificates
+systemd-analyze systemd the tests of the recipes: the checker of units
 promtool prometheus the tests of the agent: the checker of metrics
 python3 python3 the tests of the agent: the client in Python
 node nodejs the tests of the agent: the client in JavaScript
