@@ -50,7 +50,8 @@ type Machine struct {
 	// leases is nil while no configuration has named the member, and born says that it has not been started yet.
 	leases *nerio.Machine
 	born   bool
-	// wishes are commands that came before the member had a seat. It takes them afterwards, one in each Step, and before those that come meanwhile.
+	// wishes are commands that came before the member had a seat: what its programs want, see remember. It takes them afterwards, one in each Step, and before
+	// those that come meanwhile.
 	wishes []protocol.Event
 	// pending are the serials of the records that are not yet on disk.
 	pending []uint64
@@ -320,11 +321,35 @@ func wish(ev protocol.Event) bool {
 	return false
 }
 
-// remember keeps a command of a program for when the member has a seat.
+// remember keeps a command of a program for when the member has a seat. Until then it keeps what is wanted now, and not how that came about: one campaign
+// for each group that a program wants to lead, and the last word on the health of the host. Nothing was begun that an earlier command would end. Afterwards each Step
+// takes one command, and brings one at most.
 func (m *Machine) remember(ev protocol.Event) {
-	if wish(ev) {
-		m.wishes = append(m.wishes, ev)
+	if !wish(ev) {
+		return
 	}
+	if m.leases == nil {
+		m.wishes = slices.DeleteFunc(m.wishes, func(w protocol.Event) bool { return supersedes(ev, w) })
+		if _, none := ev.(protocol.Resign); none {
+			return
+		}
+	}
+	m.wishes = append(m.wishes, ev)
+}
+
+// supersedes says whether a command makes an earlier one pointless of which nothing has come yet.
+func supersedes(ev, earlier protocol.Event) bool {
+	_, health := earlier.(protocol.Health)
+	c, campaign := earlier.(protocol.Campaign)
+	switch ev := ev.(type) {
+	case protocol.Campaign:
+		return campaign && c.Group == ev.Group
+	case protocol.Resign:
+		return campaign && c.Group == ev.Group
+	case protocol.Health:
+		return health
+	}
+	return false
 }
 
 // wrote notes that the Step has written a record.

@@ -182,6 +182,41 @@ func TestWishesKeepTheirOrder(t *testing.T) {
 	}
 }
 
+// A newcomer that waits for long remembers no more than what is wanted now: the last campaign of each group that a program wants to lead, and the health.
+func TestWaitingMemberRemembersWhatIsWantedNow(t *testing.T) {
+	m, err := New(config("b", nil, false), nil, 3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	x := &drivetest.Stepper{Machine: m, Now: 1e9}
+	x.Step(protocol.Start{})
+	for i := range 1000 {
+		x.Step(protocol.Campaign{ID: uint64(2*i + 1), Group: "g"})
+		x.Step(protocol.Health{OK: i%2 == 0})
+		x.Step(protocol.Resign{Group: "g"})
+		x.Step(protocol.Campaign{ID: uint64(2*i + 2), Group: protocol.Group(fmt.Sprint("h", i%3))})
+	}
+	if len(m.wishes) != 4 {
+		t.Fatalf("it remembers %d commands of 4,000: want a campaign of each of three groups, and the health", len(m.wishes))
+	}
+	x.Receive(protocol.Ident{Rank: 0, Inc: 10}, &council.Chosen{Conf: next(first("a"))}, protocol.Unknown)
+	var took []string
+	for range 10 {
+		x.Tick(max(x.Now, x.Last.Wake))
+		for _, a := range x.Last.Answers {
+			took = append(took, fmt.Sprint(a.ID))
+		}
+		for _, f := range x.Last.Facts {
+			if f.Ev == protocol.EvHealth {
+				took = append(took, f.Why)
+			}
+		}
+	}
+	if want := []string{"1996", "1998", "ill", "2000"}; !slices.Equal(took, want) {
+		t.Errorf("it took %v, and not %v", took, want)
+	}
+}
+
 // A copy goes its own way.
 func TestCloneSharesNothing(t *testing.T) {
 	_, m, _ := alone(t)
