@@ -7,6 +7,7 @@
 //	council.go  members that come and go
 //	model.go    what is known of the members, from what they say
 //	table.go    the same as a table
+//	tour.go     a guided tour below the table
 //	show.go     the same as a page in the browser
 //	page.go     the page, and what it asks for
 package demo
@@ -150,6 +151,7 @@ func (s *demonstration) loop(ctx context.Context) error {
 	}
 	if s.terminal != nil {
 		defer s.terminal.Close()
+		s.model.tour.ended = s.Page != nil // that page is what the demonstration is about
 	}
 	go s.read(ctx, commands)
 	s.announce()
@@ -161,7 +163,7 @@ func (s *demonstration) loop(ctx context.Context) error {
 			s.handleEvent(&e)
 		case c := <-commands:
 			if c.verb == "quit" {
-				return nil
+				return s.summarize(true)
 			}
 			s.execute(c)
 		case a := <-s.requests:
@@ -172,7 +174,7 @@ func (s *demonstration) loop(ctx context.Context) error {
 			s.publish()
 		case <-ctx.Done():
 			s.draw()
-			return s.summarize()
+			return s.summarize(false)
 		}
 	}
 }
@@ -269,9 +271,15 @@ func (s *demonstration) execute(c command) {
 	if s.terminal != nil {
 		c.choose(s.model)
 	}
+	if s.turned(c) {
+		s.draw()
+		return
+	}
 	text, err := c.run(s)
 	if err != nil {
 		text = err.Error()
+	} else {
+		s.model.tour.note(c.verb)
 	}
 	if text == "" {
 		return
@@ -286,27 +294,48 @@ func (s *demonstration) execute(c command) {
 	s.draw()
 }
 
+// turned says that a key is about what is shown, and not about members.
+func (s *demonstration) turned(c command) bool {
+	switch {
+	case !c.key:
+		return false
+	case c.verb == "others":
+		s.model.others = !s.model.others
+		return true
+	}
+	return s.model.tour.take(c.verb)
+}
+
 func (s *demonstration) draw() {
 	if s.terminal != nil {
-		width, _ := s.terminal.Size()
-		s.terminal.Draw(s.model.table(s.cluster, s.since(cluster.Now()), s.url, width))
+		width, height := s.terminal.Size()
+		s.terminal.Draw(s.model.table(s.cluster, s.since(cluster.Now()), s.url, width, height))
 	}
 }
 
-// summarize is what a demonstration of a set length ends with: an error if nobody ever led, or two did at once.
-func (s *demonstration) summarize() error {
+// summarize is what a demonstration ends with: an error if two led at once or, unless a person ended it, if nobody ever led.
+func (s *demonstration) summarize(quit bool) error {
 	m := s.model
 	if s.JSON {
 		b, _ := json.Marshal(map[string]any{"event": "summary", "t": s.since(cluster.Now()), "changes": m.changes,
 			"leaders": m.leaderships, "both": m.overlap})
 		fmt.Fprintf(s.Out, "%s\n", b)
-	} else if s.terminal == nil {
-		fmt.Fprintf(s.Out, "%d leaderships; two at once: %v\n", m.leaderships, m.overlap)
+	} else {
+		if s.terminal != nil { // what is printed stays on the screen
+			if err := s.terminal.Close(); err != nil {
+				return err
+			}
+		}
+		both := "0 s"
+		if m.overlap > 0 {
+			both = m.overlap.String()
+		}
+		fmt.Fprintf(s.Out, "%d leaderships, two at once: %s\n", m.leaderships, both)
 	}
 	switch {
 	case m.overlap > 0:
 		return fmt.Errorf("two programs led at one instant, for %v", m.overlap)
-	case m.leaderships == 0:
+	case m.leaderships == 0 && !quit:
 		return errors.New("nobody ever led: " + m.firstFailure())
 	}
 	return nil

@@ -55,6 +55,9 @@ func TestDemonstrationByCommands(t *testing.T) {
 	if len(d.scene) > 0 {
 		t.Errorf("it ended before %q:\n%s", d.scene[0].sees, d.String())
 	}
+	if !strings.HasSuffix(d.String(), " leaderships, two at once: 0 s\n") {
+		t.Errorf("no summary at the end:\n%s", d.String())
+	}
 	if left, _ := filepath.Glob(filepath.Join(os.TempDir(), "regent-demo-*")); len(left) > 0 {
 		t.Errorf("it left %v behind", left)
 	}
@@ -215,7 +218,7 @@ func TestLocalLeadersStandBesideAQuorumGroupAndAreNotItsLeader(t *testing.T) {
 	if len(shown.Leaders) != 2 || !shown.Leaders[0].Local || shown.Leaders[1].Local || m.leader() != "b" {
 		t.Errorf("leaders are %+v", shown.Leaders)
 	}
-	if s := g.leaders(30); s != "a leads locally, for a b; b leads" {
+	if s := g.leads(30, m); s != "a leads locally, for a b; b leads with token 9" {
 		t.Errorf("the table says %q", s)
 	}
 	if m.overlap != 0 {
@@ -239,14 +242,14 @@ func TestTableFitsTheScreen(t *testing.T) {
 	m.members["b"].council = &roster.Council{Number: 3, Settled: true, Phase: roster.Learning, WaitsFor: []string{"d"}, Members: []roster.Member{{Peer: roster.Peer{Name: "a"}}, {Peer: roster.Peer{Name: "b"}}},
 		Goal: []roster.Peer{{Name: "a"}, {Name: "b"}, {Name: "d"}}}
 	m.follow(0)
-	wide := m.table(w, 0, "http://127.0.0.1:1/", 0)
+	wide := m.table(w, 0, "http://127.0.0.1:1/", 0, 0)
 	if text := strings.Join(wide, "\n"); !strings.Contains(text, "███████··· 150ms") || !strings.Contains(text, "http://127.0.0.1:1/") {
 		t.Errorf("the lease or the address is not shown:\n%s", text)
 	}
 	if text := strings.Join(wide, "\n"); !strings.Contains(text, "council number 3 to 4: adding d; learning; waits for d") || !strings.Contains(text, "c       removed") {
 		t.Errorf("the council is not shown, or c, which is none of its members:\n%s", text)
 	}
-	for _, l := range m.table(w, time.Second, "http://127.0.0.1:1/", 40) {
+	for _, l := range m.table(w, time.Second, "http://127.0.0.1:1/", 40, 24) {
 		if len([]rune(l)) > 40 {
 			t.Errorf("%q is too long", l)
 		}

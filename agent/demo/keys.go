@@ -2,10 +2,14 @@ package demo
 
 // byKey is what each key does.
 var byKey = map[string]string{"c": "crash", "s": "start", "p": "pause", "r": "resume", "x": "cut", "d": "slow", "h": "heal", "t": "transfer",
-	"g": "resign", "+": "add", "-": "remove", "z": "cancel", "q": "quit", "ctrl+c": "quit", "ctrl+d": "quit"}
+	"g": "resign", "+": "add", "-": "remove", "z": "cancel", "q": "quit", "ctrl+c": "quit", "ctrl+d": "quit",
+	"enter": "next", "esc": "skip", "?": "tour", "o": "others"}
 
-// help is the last line of the table.
-const help = "1-9 or arrows choose   c crash  s start  p pause  r resume  x cut  d slow  h heal  t transfer  g give up  + add  - remove  z cancel  q quit"
+// help is below the table.
+var help = []string{
+	"1-9 up down choose   c crash  s start  p pause  r resume  x cut  d slow  h heal",
+	"t hand over  g give up  + add  - remove  z cancel  o more groups  ? tour  q quit",
+}
 
 // keyCommand returns a key as a command for the chosen member; false if the key means nothing.
 func keyCommand(key string) (command, bool) {

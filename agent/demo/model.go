@@ -31,6 +31,9 @@ type model struct {
 	leaderships, changes int
 	overlap              time.Duration
 	council              council
+	tour                 tour
+	// others says that the table shows all groups, and not only the first.
+	others bool
 }
 
 // row is what is known of one member.
@@ -214,6 +217,9 @@ func (m *model) elect(g *election, e *cluster.Event, at time.Duration, since fun
 			}
 		}
 		entry.Text, entry.Tone = e.Member+" stops: "+reason(e.Text), "bad"
+		if g.besideGroup(e.Local) {
+			entry.Text = e.Member + " stops leading locally: " + reason(e.Text)
+		}
 	case cluster.Held:
 		if r := g.leadership(e.Member, e.Token, e.Local); r != nil && e.Until > 0 {
 			r.from, r.to, r.over, r.proven = since(e.Since), since(e.Until), true, true

@@ -10,62 +10,132 @@ import (
 	"github.com/regentproject/regent/agent/web"
 )
 
-// newsShown is how many lines of the log the table shows.
-const newsShown = 12
+// usualHeight is how many lines a terminal has that does not say.
+const usualHeight = 24
 
-// table draws everything as lines.
-func (m *model) table(t *cluster.Cluster, at time.Duration, page string, width int) []string {
-	title := fmt.Sprintf("regent demo: %d members, %.1fs", len(m.names), at.Seconds())
+// table draws everything as lines. It fits a terminal of 80 by 24 with five members.
+func (m *model) table(t *cluster.Cluster, at time.Duration, page string, width, height int) []string {
+	if height <= 0 {
+		height = usualHeight
+	}
+	first := m.elections[0]
+	title := fmt.Sprintf("regent demo: %d members; %s: %s", len(m.names), first.name, first.leads(at, m))
+	lines := []string{fmt.Sprintf("%-71s %7.1fs", cut(title, 71), at.Seconds()), ""}
 	if page != "" {
-		title += "   in a browser: " + page
+		lines[1] = "page: " + page
 	}
 	council := ""
-	if c := m.council.now; c != nil {
+	if c := m.council.now; c != nil && (c.Running() || c.Number > 0) {
 		council = "council " + c.Progress()
 	}
-	lines := []string{title, council, "",
-		"    member  is        leader  token       lease                  round trip  longest pause"}
+	lines = append(lines, council, "    member  is         leader  token  lease             round trip longest pause")
 	for i, n := range m.names {
 		lines = append(lines, m.row(t, at, i, n))
 	}
-	lines = append(lines, "")
-	for _, g := range m.elections {
-		lines = append(lines, fmt.Sprintf("    %-10s %-10s %s", g.name, g.mode, g.leaders(at)))
-	}
-	lines = append(lines, "", "what happened:")
-	news := m.log[max(0, len(m.log)-newsShown):]
-	for i := range news {
-		lines = append(lines, newsLine(&news[i]))
-	}
-	for range newsShown - len(news) {
+	if m.others {
 		lines = append(lines, "")
-	}
-	lines = append(lines, "", help)
-	for i, l := range lines {
-		if r := []rune(l); width > 0 && len(r) > width {
-			lines[i] = string(r[:width])
+		for _, g := range m.elections {
+			lines = append(lines, fmt.Sprintf("    %-10s %-10s %s", g.name, g.mode, g.leads(at, m)+g.believers(at, m)))
 		}
+	}
+	tour := m.tourLines()
+	room := height - len(lines) - len(tour) - len(help) - 1
+	if room > 2 {
+		news := m.news(room - 2)
+		lines = slices.Concat(lines, []string{"", "what happened:"}, news, make([]string, room-2-len(news)))
+	}
+	lines = slices.Concat(lines, []string{""}, tour, help)
+	for i, l := range lines {
+		lines[i] = cut(l, width)
 	}
 	return slices.Clip(lines)
 }
 
-// leaders says who leads a group.
-func (g *election) leaders(at time.Duration) string {
+// cut returns as much of a line as fits; all of it if the width is not known.
+func cut(line string, width int) string {
+	if r := []rune(line); width > 0 && len(r) > width {
+		return string(r[:width])
+	}
+	return line
+}
+
+// sameNews is how far apart entries may be that say the same of several members.
+const sameNews = time.Second
+
+// news returns the last entries of the log: those about the first group, unless all groups are shown. What several members report at about the same time is
+// one line.
+func (m *model) news(lines int) []string {
+	type item struct {
+		web.Entry
+		members []string
+		rest    string
+	}
+	var all []item
+	for _, e := range m.log {
+		if e.Group != "" && e.Group != m.elections[0].name && !m.others {
+			continue
+		}
+		rest, same := strings.CutPrefix(e.Text, e.Member+" ")
+		same = same && (rest == "takes part" || strings.HasPrefix(rest, "sees no leader: "))
+		i := slices.IndexFunc(all, func(o item) bool {
+			return same && o.rest == rest && o.Group == e.Group && e.At-o.At < sameNews
+		})
+		if i >= 0 {
+			all[i].members = append(all[i].members, e.Member)
+			continue
+		}
+		if !same {
+			rest = ""
+		}
+		all = append(all, item{e, []string{e.Member}, rest})
+	}
+	var out []string
+	for _, o := range all[max(0, len(all)-lines):] {
+		if len(o.members) > 1 {
+			verb, more, _ := strings.Cut(o.rest, " ")
+			o.Text = strings.Join(slices.Sorted(slices.Values(o.members)), ", ") + " " + strings.TrimSuffix(verb, "s") + " " + more
+		}
+		if o.Group == m.elections[0].name && !m.others {
+			o.Group = "" // that is what all is about
+		}
+		out = append(out, newsLine(&o.Entry))
+	}
+	return out
+}
+
+// leads says who leads a group. What paused members believe is no fact: see believers.
+func (g *election) leads(at time.Duration, m *model) string {
 	var all []string
-	for _, r := range g.standing(at, nil) {
+	for _, r := range g.standing(at, m.members) {
 		switch {
 		case r.local && len(r.support) > 0:
 			all = append(all, fmt.Sprintf("%s leads locally, for %s", r.member, strings.Join(r.support, " ")))
 		case r.local:
 			all = append(all, r.member+" leads locally")
+		case r.token > 0:
+			all = append(all, fmt.Sprintf("%s leads with token %d", r.member, r.token))
 		default:
 			all = append(all, r.member+" leads")
 		}
 	}
 	if len(all) == 0 {
-		return "nobody leads: " + g.cause
+		all = append(all, "nobody leads")
+		if g.cause != "" {
+			all[0] += ": " + g.cause
+		}
 	}
 	return strings.Join(all, "; ")
+}
+
+// believers names the paused members that believe that they lead a group; empty if there are none.
+func (g *election) believers(at time.Duration, m *model) (text string) {
+	standing := g.standing(at, m.members)
+	for _, r := range g.leaderships {
+		if p := m.members[r.member]; p != nil && p.paused > 0 && !r.over && !slices.Contains(standing, r) {
+			text += "; " + r.member + " is paused, and believes that it leads"
+		}
+	}
+	return text
 }
 
 func (m *model) row(t *cluster.Cluster, at time.Duration, i int, name string) string {
@@ -74,7 +144,7 @@ func (m *model) row(t *cluster.Cluster, at time.Duration, i int, name string) st
 	if i == m.chosen {
 		mark = "> "
 	}
-	state, cut := t.State(name)
+	state, isCut := t.State(name)
 	lead := g.currentLeadership()
 	leads := lead != nil && lead.member == name
 	_, removed := m.council.removed[name]
@@ -91,8 +161,12 @@ func (m *model) row(t *cluster.Cluster, at time.Duration, i int, name string) st
 	default:
 		state = "follows"
 	}
-	if cut {
+	if isCut {
 		state += ", cut"
+	}
+	line := fmt.Sprintf("%s%d %-7s %-10s ", mark, i+1, name, state)
+	if r.paused > 0 && !removed {
+		return line + m.belief(name, at)
 	}
 	lease, rtt, pause := "", "", ""
 	if leads {
@@ -103,13 +177,33 @@ func (m *model) row(t *cluster.Cluster, at time.Duration, i int, name string) st
 		for _, p := range r.peers {
 			longest = max(longest, p.RoundTrip)
 		}
-		rtt, pause = longest.Round(10*time.Microsecond).String(), r.status.PauseLongest.Round(100*time.Microsecond).String()
+		rtt, pause = digits(longest), digits(r.status.PauseLongest)
 	}
 	token, view := "", g.views[name]
 	if view.Leader != "" {
 		token = fmt.Sprint(view.Token)
 	}
-	return fmt.Sprintf("%s%d %-7s %-9s %-7s %-11s %-22s %-11s %s", mark, i+1, name, state, view.Leader, token, lease, rtt, pause)
+	return strings.TrimRight(line+fmt.Sprintf("%-7s %-6s %-17s %-10s %s", view.Leader, token, lease, rtt, pause), " ")
+}
+
+// belief says what a paused member believes of the first group. It was true when the member was paused, and nobody knows whether it is.
+func (m *model) belief(name string, at time.Duration) string {
+	g := m.elections[0]
+	for _, r := range g.leaderships {
+		if r.member != name || r.over || r.local {
+			continue
+		}
+		until := fmt.Sprintf("it believes that it leads until %.1fs", r.until.Seconds())
+		if past := at - r.until; past > 0 {
+			return fmt.Sprintf("%s, %.1f s ago", until, past.Seconds())
+		}
+		return until
+	}
+	since := fmt.Sprintf(", as at %.1fs", m.members[name].paused.Seconds())
+	if v := g.views[name]; v.Leader != "" {
+		return "it believes that " + v.Leader + " leads" + since
+	}
+	return "it believes that nobody leads" + since
 }
 
 // leadsLocally says whether a member leads its part of a quorum group that has no leader there.
@@ -122,6 +216,15 @@ func bar(d, whole time.Duration) string {
 	const cells = 10
 	n := min(cells, int(d*cells/max(1, whole)))
 	return strings.Repeat("█", n) + strings.Repeat("·", cells-n) + " " + d.Round(time.Millisecond).String()
+}
+
+// digits shows three digits of a length.
+func digits(d time.Duration) string {
+	to := time.Duration(1)
+	for d/to >= 1000 {
+		to *= 10
+	}
+	return d.Round(to).String()
 }
 
 // standing returns the leaderships of a group that last, as a person should see them: those whose member is known to have

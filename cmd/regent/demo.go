@@ -30,6 +30,10 @@ func demoCommand() *cobra.Command {
 a relay between them that can cut them off from one another or slow them down. A
 table shows who leads, with which token, for how much longer, and why that changed.
 
+A tour below the table names what to press and what to look at, in nine steps: enter goes
+on, esc ends it, and ? begins it again. The end prints how many leaderships there were, and
+for how long two members led at once.
+
 The same, and more, is shown by a page in the browser, where a click breaks things;
 its address is printed. Keys crash, pause, resume, cut, slow down and heal the chosen
 member in the terminal. Without one, lines on the standard input do: "crash a",
