@@ -178,7 +178,7 @@ func TestRightsOverHTTP(t *testing.T) {
 		{"web", "GET", "/v1/groups/billing/primary", 403}, {"ops", "GET", "/v1/groups/billing/primary", 200}, {"web", "GET", "/v1/groups/billing/events", 403},
 		{"web", "GET", "/v1/groups/billing/history", 403}, {"web", "GET", "/v1/groups/billing/verify", 403}, {"web", "GET", "/v1/groups/billing/patroni", 403},
 		{"web", "GET", "/metrics", 403}, {"ops", "GET", "/metrics", 200},
-		{"ops", "POST", "/v1/groups/billing/campaign", 403}, {"ops", "POST", "/v1/groups/billing/edict", 400},
+		{"ops", "POST", "/v1/groups/billing/campaign", 403}, {"ops", "POST", "/v1/groups/billing/edict", 403},
 		{"web", "POST", "/v1/groups/billing/resign", 403}, {"web", "POST", "/v1/groups/billing/transfer", 403}, {"web", "POST", "/v1/groups/billing/campaign", 403},
 		{"web", "DELETE", "/v1/groups/billing/switchover", 403},
 		{"web", "POST", "/v1/drain", 403}, {"web", "POST", "/v1/undrain", 403}, {"ops", "POST", "/v1/drain", 400},
