@@ -25,6 +25,7 @@ import (
 	"github.com/regentproject/regent/agent/socket"
 	"github.com/regentproject/regent/internal/runtime/thread"
 	"github.com/regentproject/regent/roster"
+	"github.com/regentproject/regent/view"
 )
 
 // Options is what an agent needs beside its configuration.
@@ -292,6 +293,11 @@ func (a *Agent) Status() api.AgentStatus { return a.core.Status() }
 
 // Members returns the council, as this member knows it; nil before the member speaks to others.
 func (a *Agent) Members() []regent.PeerStatus { return a.core.Members() }
+
+// Views asks all members who leads a quorum group.
+func (a *Agent) Views(ctx context.Context, group string) ([]view.MemberView, error) {
+	return a.core.Views(ctx, group)
+}
 
 // Groups returns what is known about all groups, by name.
 func (a *Agent) Groups() []api.GroupInfo { return a.core.Groups() }

@@ -11,6 +11,7 @@ import (
 	"github.com/regentproject/regent/agent/api"
 	"github.com/regentproject/regent/internal/session"
 	"github.com/regentproject/regent/internal/tenure"
+	"github.com/regentproject/regent/view"
 	"github.com/regentproject/regent/why"
 )
 
@@ -123,6 +124,25 @@ func (a *Agent) Verify(ctx context.Context, group string) (*regent.Proof, error)
 		return nil, err
 	}
 	return proveInTime(ctx, g.Verify)
+}
+
+// Views asks all members who leads a quorum group that was heard of.
+func (a *Agent) Views(ctx context.Context, group string) ([]view.MemberView, error) {
+	m, err := a.currentMember()
+	if err != nil {
+		return nil, err
+	}
+	if c, _ := a.ChangeLog.Group(group); c == nil || c.Mode != regent.Quorum {
+		return nil, api.Errorf(http.StatusNotFound, "group %.40q: no quorum group of that name is known", group)
+	}
+	ctx, cancel := context.WithTimeout(ctx, OrderTimeout)
+	defer cancel()
+	done, err := a.acquireVerifySlot(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer done()
+	return m.Views(ctx, group)
 }
 
 var ErrLateProof = api.Errorf(http.StatusServiceUnavailable, "the proof came too late: is this host very busy? ask again")

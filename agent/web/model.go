@@ -39,6 +39,8 @@ type About struct {
 	Title string `json:"title"`
 	// Self is the member that speaks; empty if the source knows all members from the inside.
 	Self string `json:"self,omitempty"`
+	// Polls says that the source asks all members who leads, where that is wanted: it knows only Self from the inside.
+	Polls bool `json:"polls,omitempty"`
 	// Fast is the delay up to which a packet counts as fast.
 	Fast time.Duration `json:"fast,omitempty"`
 	// Actions is what can be done, by those who may. An api.PageSession says whether a user may.

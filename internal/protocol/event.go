@@ -77,10 +77,11 @@ type (
 		Ask bool
 	}
 
-	// Find asks who leads the group, here or at any other member. Its Answer bears ID.
+	// Find asks who leads the group, here or at any other member. Its Answer bears ID. All asks every member, whatever this one knows.
 	Find struct {
 		Group Group
 		ID    uint64
+		All   bool
 	}
 
 	// Verify asks the leader of the group itself whether it leads, and for Length of real time more if that can be had

@@ -141,6 +141,15 @@ type Answer struct {
 	// announces; nil: nothing.
 	Until Time
 	Value *Value
+	// Said, after a Find that asked all, is what other members have said, each once. Leader and Term are what this one knows.
+	Said []Said
+}
+
+// Said is whom a member takes for the leader of a group; NoIdent: it knows of none.
+type Said struct {
+	By     Rank
+	Leader Ident
+	Term   uint64
 }
 
 // A Refusal is the reason why a group was not handed over, or why a wish to lead it was not noted.

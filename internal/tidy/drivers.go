@@ -97,6 +97,7 @@ var tenureWaits = map[string]map[string]string{
 		"Agent.Leave":             "bounds how long the agent waits for its machines before the process ends, which releases nothing",
 		"Agent.Now":               "reads the member's clock",
 		"Agent.Verify":            "bounds a proof",
+		"Agent.Views":             "bounds a question to the other members",
 		"agentClock.Late":         "reads the clock for a machine",
 		"agentClock.Suspended":    "reads the clock, which notices a suspend",
 		"Candidate.Await":         "keeps a connection until its machines are done",

@@ -139,7 +139,12 @@ func TestAgentInTheBrowser(t *testing.T) {
 	p.do(chromedp.Reload())
 	p.click(group("ours"))
 	p.until(`[...document.querySelectorAll('#chosen .actions button')].length > 0 && [...document.querySelectorAll('#chosen .actions button')].every(b => !b.disabled)`)
+	// What all members say of the group, and not only the one whose page it is.
+	const says = `document.getElementById('agreement-text').textContent`
+	p.until(says + ` === '3 of 3 agree: a leads.' && [...document.querySelectorAll('.node .how')].filter(n => n.textContent === 'follows a').length === 2`)
 	p.pictured("agent.png", 1280, false)
+	a.stop[2]()
+	p.until(says + ` === '2 of 3 agree: a leads. c does not answer.' && document.getElementById('agreement').dataset.whole === 'no'`)
 	p.click(`#chosen button[data-verb="resign"]`)
 	p.until(`[...document.querySelectorAll('#entries li')].some(l => l.textContent.includes('resigned'))`)
 }

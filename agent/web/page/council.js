@@ -1,7 +1,7 @@
 // The council as a picture: members around a circle, the links between them, who supports whom, and a lease as a ring.
 
 import { attr, byId, colour, draw, el, explain, keep, length, rove, text } from './dom.js';
-import { areas, choose, now, onChange, show, shownGroup, state } from './state.js';
+import { areas, choose, now, onChange, opinions, show, shownGroup, state } from './state.js';
 import { hull } from './hull.js';
 
 const RADIUS = 155;
@@ -38,7 +38,7 @@ export function start() {
 
 export function update(changed) {
   if (changed.has('groups') || changed.has('shown')) choices();
-  if (!['members', 'links', 'groups', 'shown', 'chosen', 'about'].some((w) => changed.has(w))) return;
+  if (!['members', 'links', 'groups', 'shown', 'chosen', 'about', 'polled'].some((w) => changed.has(w))) return;
   keep(layers.nodes, nodes, [...state.members.keys()], node);
   stop();
   for (const [name, n] of nodes) paint(n, name);
@@ -119,7 +119,7 @@ function paint(n, name) {
   const m = state.members.get(name);
   const lead = leading(name);
   const group = shownGroup();
-  const view = group?.views?.find((v) => v.member === name);
+  const view = opinions(group).find((v) => v.member === name && v.answered);
   const chosen = state.chosen?.kind === 'member' && state.chosen.names.includes(name);
   const local = group?.leaders?.find((l) => l.local && l.support?.includes(name));
   const place = m.state === 'removed' ? 'removed' : m.learning ? `learning${m.learns ? ` ${m.knows ?? 0} of ${m.learns}` : ''}` : m.leaving ? 'leaving' : '';

@@ -11,8 +11,9 @@ import * as members from './members.js';
 import * as actions from './actions.js';
 import * as playback from './playback.js';
 import * as login from './login.js';
+import * as views from './views.js';
 
-const parts = [actions, council, ribbon, groups, timeline, log, members, playback, login];
+const parts = [actions, council, ribbon, groups, timeline, log, members, playback, login, views];
 
 function header(changed) {
   if (changed.has('about')) {

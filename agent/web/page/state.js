@@ -18,6 +18,8 @@ export const state = {
   connection: 'connecting',
   // session is who looks, and what the server lets them do.
   session: null,
+  // polled is what the members said when they were asked about a group: {key, views, error, at}. An agent's page has it.
+  polled: null,
 };
 
 const keys = {
@@ -269,6 +271,18 @@ export function shownGroup() {
   return first;
 }
 
+// leadKey names a leadership: two members agree if they name the same one.
+export const leadKey = (v) => (v.leader ? `${v.leader} ${v.token ?? ''}` : '');
+
+// opinions returns what each member says of a group, as far as that is known: the source knows all members from the inside, or has asked them.
+export function opinions(group) {
+  if (!group) return [];
+  if (state.about.polls) return state.polled?.key === `${group.mode}:${group.name}` ? state.polled.views : [];
+  if (!group.views?.length || state.about.self) return [];
+  const said = new Map(group.views.map((v) => [v.member, v]));
+  return [...state.members.values()].filter((m) => m.state !== 'removed').map((m) => ({ ...said.get(m.name), member: m.name, answered: said.has(m.name) }));
+}
+
 // areas returns the parts into which a group's members fall: a leader with those who support it or, where that is not
 // known, with those who believe in it.
 export function areas(group) {
@@ -276,7 +290,7 @@ export function areas(group) {
   return (group.leaders ?? []).map((leader) => {
     let members = leader.support;
     if (!members?.length) {
-      members = (group.views ?? []).filter((v) => v.leader === leader.member).map((v) => v.member);
+      members = opinions(group).filter((v) => v.leader === leader.member).map((v) => v.member);
     }
     if (!members.includes(leader.member)) members = [leader.member, ...members];
     return { leader, members };

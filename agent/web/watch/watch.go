@@ -3,6 +3,7 @@
 //
 //	watch.go  the source, and who may do what
 //	state.go  what the agent knows, as the page shows it
+//	poll.go   what the members say of a group, for pages that show it
 package watch
 
 import (
@@ -17,6 +18,7 @@ import (
 	"github.com/regentproject/regent/agent/access"
 	"github.com/regentproject/regent/agent/api"
 	"github.com/regentproject/regent/agent/web"
+	"github.com/regentproject/regent/view"
 )
 
 // An Agent is what the dashboard needs of one.
@@ -26,6 +28,7 @@ type Agent interface {
 	Groups() []api.GroupInfo
 	Changes() []api.Change
 	CouncilChanges() []api.CouncilChange
+	Views(ctx context.Context, group string) ([]view.MemberView, error)
 	Resign(ctx context.Context, group string) error
 	Transfer(ctx context.Context, group, to string) error
 }
@@ -54,7 +57,7 @@ func handler(a Agent, may func(*http.Request) bool) http.Handler {
 	s := &source{agent: a}
 	started := a.Status().Started
 	s.store = web.NewStore(func() time.Duration { return time.Since(started) })
-	page := web.Handler(s.store, web.Options{Do: s.do, May: may})
+	page := web.Handler(s.store, web.Options{Do: s.do, May: may, Beside: map[string]http.Handler{"/api/views": newPoll(a.Views)}})
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if strings.HasSuffix(r.URL.Path, "/api/events") {
 			s.addViewer()

@@ -15,6 +15,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/regentproject/regent"
@@ -25,6 +26,7 @@ import (
 	"github.com/regentproject/regent/internal/councillog"
 	"github.com/regentproject/regent/internal/transport/loopback"
 	"github.com/regentproject/regent/roster"
+	"github.com/regentproject/regent/view"
 	"github.com/regentproject/regent/why"
 )
 
@@ -43,6 +45,14 @@ func (f *fake) Status() api.AgentStatus      { f.asked.Add(1); return f.status }
 func (f *fake) Members() []regent.PeerStatus { return f.members }
 func (f *fake) Groups() []api.GroupInfo      { return f.groups }
 func (f *fake) Changes() []api.Change        { return f.changes }
+
+func (f *fake) Views(_ context.Context, group string) ([]view.MemberView, error) {
+	f.asked.Add(1)
+	if group == "unknown" {
+		return nil, errors.New("no quorum group of that name is known")
+	}
+	return []view.MemberView{{Member: "a", Answered: true, Leader: "b", Token: 7}, {Member: "b"}}, nil
+}
 
 func (f *fake) CouncilChanges() []api.CouncilChange { return f.council }
 
@@ -170,6 +180,40 @@ func TestTheAgentIsAskedOnlyWhileSomebodyLooks(t *testing.T) {
 	if f.asked.Load() <= before {
 		t.Error("somebody looks and the agent is not asked")
 	}
+}
+
+// Many pages that show a group cost the members one question a second.
+func TestMembersAreAskedForAllPagesAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := &fake{}
+		h := newPoll(f.Views)
+		get := func(group string) string {
+			w := httptest.NewRecorder()
+			h.ServeHTTP(w, httptest.NewRequest("GET", "/api/views?group="+group, nil))
+			return strings.TrimSpace(w.Body.String())
+		}
+		const said = `"views":[{"member":"a","answered":true,"leader":"b","token":7},{"member":"b","answered":false}]`
+		if got := get("g"); got != `{`+said+`,"age_ms":0}` {
+			t.Errorf("at first: %s", got)
+		}
+		time.Sleep(pollAge - time.Millisecond)
+		if got := get("g"); got != `{`+said+`,"age_ms":999}` || f.asked.Load() != 1 {
+			t.Errorf("another page gets %s, after %d questions", got, f.asked.Load())
+		}
+		time.Sleep(time.Millisecond)
+		if get("g"); f.asked.Load() != 2 {
+			t.Errorf("a second later %d questions were asked", f.asked.Load())
+		}
+		if got := get("unknown"); got != `{"views":null,"age_ms":0,"error":"no quorum group of that name is known"}` {
+			t.Errorf("an unknown group: %s", got)
+		}
+		for i := range 10 * pollsKept {
+			get(fmt.Sprint(i))
+		}
+		if n := len(h.known); n > pollsKept {
+			t.Errorf("%d answers are kept", n)
+		}
+	})
 }
 
 func TestCommandsGoToTheAgent(t *testing.T) {

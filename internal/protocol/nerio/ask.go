@@ -21,6 +21,9 @@ type ask struct {
 	start     protocol.Time
 	until     protocol.Time
 	answered  protocol.Set
+	// all says that every member is waited for, and said is what they have answered so far.
+	all  bool
+	said []protocol.Said
 }
 
 type transfer struct {
@@ -56,11 +59,12 @@ func (m *Machine) refuse(id uint64, s *groupState, why protocol.Refusal) {
 // onFind answers from what the member knows, or asks all others.
 func (m *Machine) onFind(now protocol.Time, ev protocol.Find) {
 	s := m.group(ev.Group)
-	if v := m.look(now, s); v.Leader != protocol.NoIdent || !m.speaks() || m.lcfg.Members == 1 {
+	if v := m.look(now, s); v.Leader != protocol.NoIdent && !ev.All || !m.speaks() || m.others() == 0 {
 		m.answer(ev.ID, s, v.Leader != protocol.NoIdent)
 		return
 	}
 	a := m.open(now, ev.ID, ev.Group)
+	a.all = ev.All
 	for r := range protocol.Rank(m.lcfg.Members) {
 		if r != m.cfg.Me && !m.cfg.Absent.Has(r) {
 			m.send(r, &Who{Nonce: a.nonce, Group: ev.Group})
@@ -104,13 +108,34 @@ func (m *Machine) onLeads(_ protocol.Time, from protocol.Ident, l *Leads) {
 		return
 	}
 	a := &m.asks.open[i]
+	if a.all && !a.answered.Has(from.Rank) {
+		a.said = append(a.said, protocol.Said{By: from.Rank, Leader: l.Leader, Term: l.Term})
+	}
 	a.answered.Add(from.Rank)
-	if l.Leader == protocol.NoIdent && a.answered.Len() < m.lcfg.Members-m.cfg.Absent.Len()-1 {
+	if (a.all || l.Leader == protocol.NoIdent) && a.answered.Len() < m.others() {
+		return
+	}
+	if a.all {
+		m.endPoll(i)
 		return
 	}
 	m.out.Answers = append(m.out.Answers, protocol.Answer{ID: a.id, Group: a.group, OK: l.Leader != protocol.NoIdent,
 		Leader: l.Leader, Term: l.Term})
 	m.close(i)
+}
+
+// others returns how many members there are beside this one.
+func (m *Machine) others() int { return m.lcfg.Members - m.cfg.Absent.Len() - 1 }
+
+// endPoll answers what all members were asked, with what this one knows and those have said that answered in time.
+func (m *Machine) endPoll(i int) {
+	a := m.asks.open[i]
+	m.close(i)
+	if a.id == 0 {
+		return
+	}
+	m.answer(a.id, m.group(a.group), true)
+	m.out.Answers[len(m.out.Answers)-1].Said = a.said
 }
 
 // onVerifyCommand asks the leader, as far as it is known, for proof.
@@ -191,6 +216,10 @@ func (m *Machine) dueAsks(now protocol.Time) {
 		if now < a.until {
 			m.asks.wake(a.until)
 			i++
+			continue
+		}
+		if a.all {
+			m.endPoll(i)
 			continue
 		}
 		m.answer(a.id, m.group(a.group), false)

@@ -1,6 +1,7 @@
 package nerio
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -230,6 +231,46 @@ func TestFindIsAnsweredByAnyVoter(t *testing.T) {
 	d.Run(100 * ms)
 	if a, ok := d.members[2].answer(4); !ok || a.OK {
 		t.Errorf("nobody answers: %+v", a)
+	}
+}
+
+// All others are asked, each is heard once, and those that do not answer are waited for no longer than two round trips.
+func TestFindOfAllReportsWhatEachMemberSaid(t *testing.T) {
+	d := newDriver(t, config(4))
+	d.campaign("g", 0)
+	d.Run(100 * ms)
+	d.Step(1, protocol.Find{Group: "g", ID: 1, All: true})
+	if _, ok := d.members[1].answer(1); ok {
+		t.Error("it was answered before anybody was asked")
+	}
+	d.Run(10 * ms)
+	said := func(id uint64) (by []protocol.Rank) {
+		t.Helper()
+		a, ok := d.members[1].answer(id)
+		if !ok || !a.OK || a.Leader.Rank != 0 || a.Term != 1 {
+			t.Errorf("the answer is %+v", a)
+		}
+		for _, s := range a.Said {
+			by = append(by, s.By)
+			if s.Leader.Rank != 0 || s.Term != 1 {
+				t.Errorf("it has %+v", s)
+			}
+		}
+		slices.Sort(by)
+		return by
+	}
+	if by := said(1); !slices.Equal(by, []protocol.Rank{0, 2, 3}) {
+		t.Errorf("these have said something: %v", by)
+	}
+	d.Crash(3)
+	d.Step(1, protocol.Find{Group: "g", ID: 2, All: true})
+	d.Run(10 * ms)
+	if _, ok := d.members[1].answer(2); ok {
+		t.Error("it was answered although a member had not answered yet")
+	}
+	d.Run(100 * ms)
+	if by := said(2); !slices.Equal(by, []protocol.Rank{0, 2}) {
+		t.Errorf("with one member dead these have said something: %v", by)
 	}
 }
 

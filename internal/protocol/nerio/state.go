@@ -26,6 +26,9 @@ func (m *Machine) Clone() protocol.Machine {
 	c.balance.since = slices.Clone(m.balance.since)
 	c.disk.pending = slices.Clone(m.disk.pending)
 	c.asks.open, c.asks.transfers = slices.Clone(m.asks.open), slices.Clone(m.asks.transfers)
+	for i := range c.asks.open {
+		c.asks.open[i].said = slices.Clone(c.asks.open[i].said)
+	}
 	c.groups = make(map[protocol.Group]*groupState, len(m.groups))
 	// order does not matter: the agenda has an order of its own.
 	for g, s := range m.groups {
@@ -201,6 +204,12 @@ func (m *Machine) appendAsks(s *lease.State) {
 		s.Ident(a.to)
 		s.Instant(a.start)
 		s.Set(a.answered)
+		s.Bool(a.all)
+		for _, x := range a.said { // as many as have answered, if all are waited for
+			s.Uint(uint64(x.By))
+			s.Ident(x.Leader)
+			s.Uint(x.Term)
+		}
 	}
 	s.Uint(uint64(len(m.asks.transfers)))
 	for _, t := range m.asks.transfers {
