@@ -29,7 +29,7 @@ const (
 	Rate                  // A's clock runs Amount parts per billion faster than real time
 	Jump                  // A's clock jumps forward by Amount nanoseconds
 	SlowDisk              // A's disk takes Amount nanoseconds longer for each record
-	Campaign              // A's program wants to lead Group
+	Campaign              // A's program wants to lead Group, with leases of Amount nanoseconds if that is not zero
 	Resign                // A's program gives Group up
 	Transfer              // A gives Group up in favour of B
 	Find                  // A asks who leads Group
@@ -115,6 +115,9 @@ func (f Fault) String() string {
 		if f.Disk == Backup || f.Disk == Known {
 			fmt.Fprintf(&b, " %d", f.Amount)
 		}
+	}
+	if f.Kind == Campaign && f.Amount > 0 {
+		fmt.Fprintf(&b, " by %v", time.Duration(f.Amount))
 	}
 	if f.Kind == Change {
 		fmt.Fprintf(&b, " to %v as %d", f.Side, f.Amount)
@@ -402,6 +405,10 @@ func (w *World) ask(f *Fault, id uint64) {
 	}
 	switch f.Kind {
 	case Campaign:
+		if f.Amount > 0 {
+			w.command(m, protocol.Campaign{Group: f.Group, Length: time.Duration(f.Amount)}, w.now)
+			break
+		}
 		w.campaign(m, f.Group, w.now)
 	case Resign:
 		w.command(m, protocol.Resign{Group: f.Group}, w.now)

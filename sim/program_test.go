@@ -203,14 +203,14 @@ func TestCommandsReachTheirMember(t *testing.T) {
 	b.until(ms)
 	for _, f := range []sim.Fault{
 		{Kind: sim.Campaign, A: 1, Group: "g"}, {Kind: sim.Resign, A: 1, Group: "g"}, {Kind: sim.Transfer, A: 1, B: 2, Group: "g"},
-		{Kind: sim.Find, A: 1, Group: "g"}, {Kind: sim.Verify, A: 1, Group: "g", Amount: 5},
+		{Kind: sim.Find, A: 1, Group: "g"}, {Kind: sim.Verify, A: 1, Group: "g", Amount: 5}, {Kind: sim.Campaign, A: 1, Group: "g", Amount: 7},
 	} {
 		b.Begin(f)
 	}
 	b.until(2 * ms)
 	want := []protocol.Event{
 		protocol.Campaign{Group: "g"}, protocol.Resign{Group: "g"}, protocol.Transfer{Group: "g", To: 2, ID: 3},
-		protocol.Find{Group: "g", ID: 4}, protocol.Verify{Group: "g", ID: 5, Length: 5},
+		protocol.Find{Group: "g", ID: 4}, protocol.Verify{Group: "g", ID: 5, Length: 5}, protocol.Campaign{Group: "g", Length: 7},
 	}
 	var got []protocol.Event
 	for _, g := range b.probes[1].got[1:] {

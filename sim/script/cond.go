@@ -65,7 +65,11 @@ func (p *parser) predicate(who subject) condition {
 		return p.state(who)
 	case "states", "state":
 		t := p.take("the name of an event, such as suspect")
-		return &states{who, protocol.Ev(t.text)}
+		c := &states{who, protocol.Ev(t.text), anySeq}
+		if next := p.peek(); next != "" && digit(next[0]) {
+			c.seq = p.number("a number", 0, anySeq-1)
+		}
+		return c
 	default:
 		p.failAt(t, "%q: expected leads, follows, agree, has no leader, is or states", t.text)
 		return nil
@@ -281,17 +285,22 @@ func standing(up, frozen bool) string {
 	return "up"
 }
 
-// states: each of the members has stated the event in the last run, or between it and the run before.
+// states: each of the members has stated the event, of a number if one is named, in the last run, or between it and the run before.
 type states struct {
 	who subject
 	ev  protocol.Ev
+	seq uint64
 }
 
 func (c *states) holds(p *player) (bool, string) {
 	for r := range c.who.members(p.world).All() {
-		if !p.stated[statement{r, c.ev}] {
-			return false, fmt.Sprintf("%v has not stated %q", r, c.ev)
+		if p.stated[statement{r, c.ev, c.seq}] {
+			continue
 		}
+		if c.seq != anySeq {
+			return false, fmt.Sprintf("%v has not stated %q of %d", r, c.ev, c.seq)
+		}
+		return false, fmt.Sprintf("%v has not stated %q", r, c.ev)
 	}
 	return true, ""
 }

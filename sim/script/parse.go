@@ -82,15 +82,16 @@ func firstInvalid(text []byte) int {
 	return -1
 }
 
-// title returns the comment at the beginning of the script as one line.
+// title returns the first paragraph of the comment at the beginning of the script as one line.
 func title(lines []string) string {
 	var words []string
 	for _, l := range lines {
 		rest, ok := strings.CutPrefix(strings.TrimSpace(l), "#")
-		if !ok {
+		more := strings.Fields(rest)
+		if !ok || len(more) == 0 && len(words) > 0 {
 			break
 		}
-		words = append(words, strings.Fields(rest)...)
+		words = append(words, more...)
 	}
 	return strings.Join(words, " ")
 }

@@ -63,6 +63,7 @@ func TestErrorsSayWhereAndWhatWouldBeRight(t *testing.T) {
 		{begin + "slow a b", `x:3:9: the line ends here: "by" is missing`},
 		{begin + "lose a b 101%", `x:3:10: "101%": expected a percentage from 0% to 100%`},
 		{begin + "lose a b NaN%", `x:3:10: "NaN%": expected a percentage from 0% to 100%`},
+		{begin + "campaign a for long", `x:3:16: "long": expected a length of time, such as 1.5s, 200ms or 50us`},
 		{begin + "transfer a b", `x:3:12: "b": expected "to"`},
 		{begin + "campaign a billing", `x:3:12: "billing": no such group; name groups at the beginning, such as: groups billing`},
 		{begin + "groups x y\ncampaign a", "x:4:11: the line ends here: a group is missing; there are x, y"},
@@ -123,7 +124,7 @@ func TestAllErrorsAreToldButNotMoreThanTen(t *testing.T) {
 }
 
 func TestAScriptKnowsItsTitleAndItsParagraphs(t *testing.T) {
-	s, err := script.Parse("x", []byte("# One\n#  two.\nprotocol rank\nmembers 3 # three\n\nrun 1s\n----\na\n b\n\n\ncrash a # now\nrun 2s\n"))
+	s, err := script.Parse("x", []byte("# One\n#  two.\n#\n# Three.\nprotocol rank\nmembers 3 # three\n\nrun 1s\n----\na\n b\n\n\ncrash a # now\nrun 2s\n"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -133,7 +134,7 @@ func TestAScriptKnowsItsTitleAndItsParagraphs(t *testing.T) {
 	if p := s.Paragraphs[0]; !p.Checked || strings.Join(p.Want, "|") != "a| b" {
 		t.Errorf("the first paragraph expects %q", p.Want)
 	}
-	if p := s.Paragraphs[1]; p.Checked || len(p.Steps) != 2 || p.Steps[0].Text != "crash a" || p.Steps[0].Line != 12 {
+	if p := s.Paragraphs[1]; p.Checked || len(p.Steps) != 2 || p.Steps[0].Text != "crash a" || p.Steps[0].Line != 14 {
 		t.Errorf("the second paragraph is %+v", p)
 	}
 }

@@ -3,6 +3,7 @@ package script
 import (
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -91,11 +92,14 @@ type player struct {
 	over           bool           // a violation was expected and came
 }
 
-// A statement is a fact of a member.
+// A statement is a fact of a member, by its Seq; anySeq stands for whichever.
 type statement struct {
 	node protocol.Rank
 	ev   protocol.Ev
+	seq  uint64
 }
+
+const anySeq = math.MaxUint64
 
 // begun is a fault that the script began.
 type begun struct {
@@ -183,7 +187,7 @@ func (p *player) Observe(r *sim.Record) error {
 	}
 	p.ledger.Take(r)
 	if r.Node != protocol.Nobody {
-		p.stated[statement{r.Node, r.Ev}] = true
+		p.stated[statement{r.Node, r.Ev, r.Seq}], p.stated[statement{r.Node, r.Ev, anySeq}] = true, true
 	}
 	p.see(r)
 	var first error

@@ -152,7 +152,11 @@ func faultText(f *sim.Fault) string {
 		}
 		return s
 	}
-	return fmt.Sprintf("%v %s%s", f.Kind, who, groupText(f))
+	s := fmt.Sprintf("%v %s%s", f.Kind, who, groupText(f))
+	if f.Kind == sim.Campaign && amount > 0 {
+		s += fmt.Sprintf(" for %v", amount)
+	}
+	return s
 }
 
 func memberText(r protocol.Rank) string {

@@ -188,7 +188,8 @@ func TestEveryFaultIsReadAsItIsWritten(t *testing.T) {
 	for seed := range uint64(40) {
 		pl := everyFault(t, p, seed)
 		pl.Faults = append(pl.Faults, sim.Fault{Kind: sim.Roll, A: protocol.Nobody, B: protocol.Nobody, Amount: int64(seed), For: time.Millisecond},
-			sim.Fault{Kind: sim.Crash, B: protocol.Nobody, Disk: sim.Known, Amount: 3, For: time.Millisecond})
+			sim.Fault{Kind: sim.Crash, B: protocol.Nobody, Disk: sim.Known, Amount: 3, For: time.Millisecond},
+			sim.Fault{Kind: sim.Campaign, B: protocol.Nobody, Amount: 7})
 		for _, f := range pl.Faults {
 			text := script.FaultStatement(&f)
 			got, err := script.ParseFault(text, 5)

@@ -58,7 +58,7 @@ func init() {
 		"heal":      {parse: parseHeal, usage: "heal [LINKS]"},
 		"disk":      {parse: parseDisk, usage: "disk MEMBERS slow by D [for D]\ndisk MEMBERS recovers"},
 
-		"campaign": {parse: parseCampaign, usage: "campaign MEMBERS [GROUP]"},
+		"campaign": {parse: parseCampaign, usage: "campaign MEMBERS [GROUP] [for D]"},
 		"resign":   {parse: parseResign, usage: "resign MEMBERS [GROUP]"},
 		"transfer": {parse: parseTransfer, usage: "transfer MEMBER to MEMBER [GROUP]"},
 		"find":     {parse: parseFind, usage: "find MEMBERS [GROUP]"},
@@ -304,7 +304,9 @@ func (p *parser) maybeGroup() protocol.Group {
 
 func parseCampaign(p *parser) action {
 	who := p.who()
-	return each(who, sim.Fault{Kind: sim.Campaign, Group: p.maybeGroup()})
+	f := sim.Fault{Kind: sim.Campaign, Group: p.maybeGroup()}
+	f.Amount = int64(p.forHow())
+	return each(who, f)
 }
 
 func parseResign(p *parser) action {
