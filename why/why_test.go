@@ -36,3 +36,17 @@ func TestAKindOfALaterVersionIsUnexplained(t *testing.T) {
 		t.Errorf("got %v, %v", k, err)
 	}
 }
+
+// A new kind needs a clause for people.
+func TestEveryKindEndsLeadershipsInWords(t *testing.T) {
+	const unknown = "no cause is known"
+	for k := Unexplained; k <= last; k++ {
+		got := Cause{Why: k, Member: "m"}.Ending("a")
+		if none := k == Unexplained || k == Started || k == TooMany || k == Announced; (got == unknown) != none {
+			t.Errorf("%v: %q", k, got)
+		}
+		if got := (Cause{Why: k}).Ending(""); got == "" || got[0] == ' ' {
+			t.Errorf("%v of nobody: %q", k, got)
+		}
+	}
+}

@@ -209,7 +209,7 @@ func readEvents(from io.Reader, f func(event) (more bool, err error)) error {
 	}
 }
 
-// groupNames completes the names of groups.
+// groupNames completes the names of groups, without those that were given up long ago.
 func groupNames(c *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 	if len(args) > 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp
@@ -222,8 +222,10 @@ func groupNames(c *cobra.Command, args []string, _ string) ([]string, cobra.Shel
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
 	var names []string
-	for _, g := range list.Groups {
-		names = append(names, g.Group)
+	for i := range list.Groups {
+		if g := &list.Groups[i]; !ended(g, time.Now()) {
+			names = append(names, g.Group)
+		}
 	}
 	return names, cobra.ShellCompDirectiveNoFileComp
 }

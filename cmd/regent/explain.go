@@ -9,34 +9,21 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/regentproject/regent"
 	"github.com/regentproject/regent/agent/api"
 	"github.com/regentproject/regent/agent/cli"
+	"github.com/regentproject/regent/internal/names"
+	"github.com/regentproject/regent/view"
 	"github.com/regentproject/regent/why"
 )
 
-// An explanation is one change of leader, with all that followed from it.
+// An explanation is one change of leader, with what it means.
 type explanation struct {
-	// Mode is that of the group. Only quorum groups have tokens.
-	Mode regent.Mode `json:"mode"`
-	// From led with FromToken until At; empty if nobody did. To led next; empty if nobody does yet.
-	From      string       `json:"from,omitempty"`
-	FromToken uint64       `json:"from_token,omitempty"`
-	To        string       `json:"to,omitempty"`
-	ToToken   uint64       `json:"to_token,omitempty"`
-	At        time.Time    `json:"at"`
-	Cause     regent.Cause `json:"cause"`
-	// Gap is how long nobody led, as this member saw it.
-	Gap time.Duration `json:"gap_ns"`
+	changeRow
 	// Means says what the cause means, Do what to look at.
 	Means string `json:"means"`
 	Do    string `json:"do,omitempty"`
 	// Skips says why ToToken is far above FromToken; empty if it is not.
 	Skips string `json:"skips,omitempty"`
-	// Seen says that To led already when this member first saw it, at At.
-	Seen bool `json:"first_seen,omitempty"`
-	// Ended is how it ended, if a program of the asked agent led: that one knows more than the cause says.
-	Ended string `json:"ended,omitempty"`
 	// Lengths says that programs here want leases of another length than the leader has. It is about the present, and of the last change only.
 	Lengths string `json:"lengths,omitempty"`
 }
@@ -45,46 +32,52 @@ func explainCommand() *cobra.Command {
 	var socket string
 	var asJSON bool
 	var limit int
+	var f filter
 	c := &cobra.Command{
 		Use:   "explain GROUP",
 		Short: "Explain the last changes of leader",
 		Long: `Prints the last changes of leader of GROUP as the agent of this host saw them: which member
 led until when, why its leadership ended, how long there was no leader, what to check if that
-was not intended, and why a token is far above the one before it.
+was not intended, and why a token is far above the one before it. GROUP may be a pattern
+with * and ?: then it explains the last changes of all groups together.
 
 When a program gives a group up, all members see the same cause. Only the agent of that
 program knows why it did so: run the command on that host.`,
 		Example: `  regent explain billing
-  regent explain billing --limit 5`,
+  regent explain billing --limit 5
+  regent explain '*' --since 10m --limit 100`,
 		Args:              cli.Args,
 		ValidArgsFunction: groupNames,
 		RunE: func(c *cobra.Command, args []string) error {
 			if limit < 1 {
 				return fmt.Errorf("--limit %d: must be at least 1", limit)
 			}
+			if err := f.resolve(args, time.Now()); err != nil {
+				return err
+			}
 			cl := newClient(socket)
-			h, err := readHistory(c, cl, args[0], 1000)
+			h, err := readHistory(c, cl, f.one())
 			if err != nil {
 				return err
 			}
-			explained := explainChanges(h.Changes)
+			explained := explainChanges(h.Changes, &f, time.Now())
 			explained = explained[max(0, len(explained)-limit):]
 			var now api.GroupInfo
-			if len(explained) > 0 && newClient(socket).get(c.Context(), groupPath(args[0], ""), &now) == nil { // a group that was forgotten has no program
+			if group := f.one(); group != "" && len(explained) > 0 && cl.get(c.Context(), groupPath(group, ""), &now) == nil { // a group that was forgotten has no program
 				explained[len(explained)-1].Lengths = otherLengths(&now)
 			}
 			if asJSON {
 				return cli.WriteJSON(c, explained)
 			}
 			for i := range explained {
-				explained[i].print(c.OutOrStdout())
+				explained[i].print(c.OutOrStdout(), time.Now(), f.one() == "")
 			}
 			var members api.MemberList
 			if cl.get(c.Context(), "/v1/members", &members) == nil {
 				showDrained(c.OutOrStdout(), paintFor(c.OutOrStdout()), members.Members)
 			}
 			if len(explained) == 0 {
-				fmt.Fprintf(c.OutOrStdout(), "nobody has led %s since the agent was started\n", args[0])
+				fmt.Fprintf(c.OutOrStdout(), "no member has led %s in that time, as far as this agent knows\n", args[0])
 			}
 			return nil
 		},
@@ -92,52 +85,22 @@ program knows why it did so: run the command on that host.`,
 	socketFlag(c, &socket)
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	c.Flags().IntVar(&limit, "limit", 1, "how many changes to explain")
+	f.sinceFlag(c)
 	return c
 }
 
-// explainChanges makes accounts of the changes of one group: each from the end of one leadership, or the lack of one, to the
-// beginning of the next.
-func explainChanges(changes []api.Change) []explanation {
-	var out []explanation
-	var open *explanation
-	var leader string
-	var token uint64
-	for i := range changes {
-		ch := &changes[i]
-		if ch.Leader == leader && ch.Token == token {
-			if open == nil && ch.Stopping {
-				// That it was asked to stop is the beginning of the end, and says why.
-				open = &explanation{Mode: ch.Mode, From: leader, FromToken: token, At: ch.At, Cause: ch.Cause}
-			}
-			continue
+// explainChanges explains the changes that the filter lets through, oldest first. Of a group without a leader the gap lasts until now.
+func explainChanges(changes []api.Change, f *filter, now time.Time) []explanation {
+	out := []explanation{}
+	r := newHistory(&api.History{Changes: changes}, f, len(changes)+1)
+	for i := range r.Changes {
+		e := explanation{changeRow: r.Changes[i]}
+		if e.To == "" {
+			e.Gap = now.Sub(e.At)
 		}
-		switch {
-		case open == nil:
-			open = &explanation{Mode: ch.Mode, From: leader, FromToken: token, At: ch.At, Cause: ch.Cause}
-		case open.Cause.Why == why.Unexplained || open.Cause.Why == why.Started:
-			open.Cause = ch.Cause
-		}
-		if ch.Leader == "" && leader != "" {
-			open.At = ch.At
-		}
-		if ch.Ended != "" {
-			open.Ended = ch.Ended
-		}
-		leader, token = ch.Leader, ch.Token
-		if ch.Leader != "" {
-			open.Seen = i == 0 && !ch.Mine
-			open.To, open.ToToken, open.Gap = ch.Leader, ch.Token, ch.At.Sub(open.At)
-			out = append(out, *open)
-			open = nil
-		}
-	}
-	if open != nil && leader == "" {
-		open.Gap = time.Since(open.At)
-		out = append(out, *open)
-	}
-	for i := range out {
-		out[i].explain()
-		out[i].Skips = out[i].skips()
+		e.explain()
+		e.Skips = e.skips()
+		out = append(out, e)
 	}
 	return out
 }
@@ -170,24 +133,30 @@ func programName(s *api.SessionInfo) string {
 	return s.Program
 }
 
-func (a *explanation) print(w io.Writer) {
+// print explains a change in a few lines. The group is named if there are several.
+func (a *explanation) print(w io.Writer, now time.Time, named bool) {
 	defer func() {
 		if a.Lengths != "" {
 			fmt.Fprintf(w, "  lease: %s\n", a.Lengths)
 		}
 	}()
-	at := a.At.Format("2006-01-02 15:04:05.000")
+	at := timeOfDay(a.At, now)
+	if named {
+		at += "  " + names.Label(a.Group)
+	}
 	switch {
 	case a.Seen:
-		fmt.Fprintf(w, "%s leads%s since before this member saw it; first seen at %s\n", a.To, a.with(" with token %d", a.ToToken), at)
+		fmt.Fprintf(w, "%s  %s led already%s when this member first saw it\n", at, a.To, a.with(" with token %d", a.ToToken))
 		return
 	case a.first():
 		fmt.Fprintf(w, "%s  %s began to lead%s: %s\n", at, a.To, a.with(" with token %d", a.ToToken), a.Means)
 		return
+	case a.From == "" && a.To != "":
+		fmt.Fprintf(w, "%s  %s led %s%s\n", at, a.To, later(a.Gap), a.with(" (token %d)", a.ToToken))
 	case a.From == "":
-		fmt.Fprintf(w, "%s  nobody leads yet\n", at)
+		fmt.Fprintf(w, "%s  no leader since then, for %s\n", at, view.Span(a.Gap))
 	case a.To == "":
-		fmt.Fprintf(w, "%s  %s stopped leading%s, and nobody has led since, for %s\n", at, a.From, a.with(" (token %d)", a.FromToken), length(a.Gap))
+		fmt.Fprintf(w, "%s  %s stopped leading%s, and no member has led since, for %s\n", at, a.From, a.with(" (token %d)", a.FromToken), view.Span(a.Gap))
 	case a.From == a.To:
 		fmt.Fprintf(w, "%s  %s stopped leading%s and led again %s%s\n", at, a.From, a.with(" (token %d)", a.FromToken), later(a.Gap), a.with(" (token %d)", a.ToToken))
 	default:
@@ -217,7 +186,9 @@ func (a *explanation) skips() string {
 }
 
 // first says whether nobody led before, as far as is known.
-func (a *explanation) first() bool { return a.From == "" && a.To != "" }
+func (a *explanation) first() bool {
+	return a.From == "" && a.To != "" && (a.Cause.Why == why.Elected || a.Cause.Why == why.Started || a.Cause.Why == why.Unexplained)
+}
 
 // with shows a token where there are any.
 func (a *explanation) with(format string, token uint64) string {
@@ -229,8 +200,8 @@ func (a *explanation) with(format string, token uint64) string {
 
 // later says how much later something was.
 func later(d time.Duration) string {
-	if d <= 0 {
+	if d < time.Millisecond {
 		return "at once"
 	}
-	return length(d) + " later"
+	return view.Span(d) + " later"
 }

@@ -13,7 +13,7 @@ func (a *explanation) explain() {
 	case a.Seen:
 		a.Means, a.Do = "it led already when this member first saw it", ""
 	case a.first():
-		a.Means, a.Do = "nobody had led before, as far as this member knows", ""
+		a.Means, a.Do = "no member had led before, as far as this member knows", ""
 	case a.Ended != "" && a.Cause.Why == why.Resigned: // which is all that others know
 		a.Means, a.Do = a.Ended, ""
 	default:
@@ -29,7 +29,7 @@ func (a *explanation) meaning() (means, do string) {
 	}
 	switch a.Cause.Why {
 	case why.Started:
-		return "this member knows of nobody that leads, since it was started", "whether a program campaigns anywhere: regent who, on the other hosts"
+		return "this member knows of no leader since it was started", "whether a program campaigns anywhere: regent who, on the other hosts"
 	case why.Elected:
 		return m + " was elected, and the end of the leadership before was not seen from here", "the history at the member that led before"
 	case why.Suspected:

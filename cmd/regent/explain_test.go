@@ -35,13 +35,13 @@ func TestExplainClaimsNoMoreThanIsKnown(t *testing.T) {
 	}{
 		"first": {
 			changes:  []api.Change{changed("quorum", 0, "", 0, because(why.Started, "")), changed("quorum", 0, "a", 1, because(why.Elected, "a"))},
-			says:     []string{"a began to lead with token 1: nobody had led before, as far as this member knows"},
-			means:    "nobody had led before, as far as this member knows",
+			says:     []string{"a began to lead with token 1: no member had led before, as far as this member knows"},
+			means:    "no member had led before, as far as this member knows",
 			unlooked: true,
 		},
 		"led before the agent was started": {
 			changes:  []api.Change{changed("quorum", 0, "b", 3, because(why.Elected, "b"))},
-			says:     []string{"b leads with token 3 since before this member saw it; first seen at "},
+			says:     []string{"b led already with token 3 when this member first saw it\n"},
 			saysNot:  "began to lead",
 			means:    "it led already when this member first saw it",
 			unlooked: true,
@@ -85,10 +85,10 @@ func TestExplainClaimsNoMoreThanIsKnown(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			told := explainChanges(c.changes)
+			told := explainChanges(c.changes, &filter{}, time.Now())
 			last := &told[len(told)-1]
 			var b strings.Builder
-			last.print(&b)
+			last.print(&b, time.Now(), false)
 			for _, want := range c.says {
 				if !strings.Contains(b.String(), want) {
 					t.Errorf("said\n%swant %q", b.String(), want)
@@ -116,28 +116,29 @@ func TestGroupsThatHostsLeadAreShownAsSuch(t *testing.T) {
 		row   []string // token, and what is special
 		line  string
 	}{
-		{&quorum, true, []string{"7", "a program here leads"}, "g: a leads with token 7 (elected a)"},
-		{&quorum, false, []string{"7", ""}, "g: a leads with token 7 (elected a)"},
-		{&local, true, []string{"-", "this host leads; local, supported by a, b"}, "g: a leads, local, supported by a, b (elected a)"},
-		{&local, false, []string{"-", "local, supported by a, b"}, "g: a leads, local, supported by a, b (elected a)"},
-		{&eventual, true, []string{"-", "this host leads; eventual"}, "g: a leads, eventual (elected a)"},
+		{&quorum, true, []string{"7", "a program here leads"}, " (token 7)"},
+		{&quorum, false, []string{"7", ""}, " (token 7)"},
+		{&local, true, []string{"-", "this host leads; local, supported by a, b"}, ", local, supported by a, b"},
+		{&local, false, []string{"-", "local, supported by a, b"}, ", local, supported by a, b"},
+		{&eventual, true, []string{"-", "this host leads; eventual"}, ", eventual"},
 	} {
 		c.group.Mine = c.mine
 		var table, line, history strings.Builder
 		cmd := &cobra.Command{}
 		cmd.SetOut(&table)
-		showGroups(cmd, false, []api.GroupInfo{*c.group})
+		showGroups(cmd, false, []groupRow{newGroupRow(c.group, nil)}, c.group.At)
 		row := strings.TrimSpace(strings.Split(table.String(), "\n")[1])
-		if f := strings.Fields(row); f[2] != c.row[0] || !strings.HasSuffix(row, strings.TrimSpace("elected a  "+c.row[1])) {
+		if f := strings.Fields(row); f[2] != c.row[0] || !strings.HasSuffix(row, strings.TrimSpace("a was elected  "+c.row[1])) {
 			t.Errorf("the table has %q, want token %s and %q", row, c.row[0], c.row[1])
 		}
-		if err := (&watchView{out: &line}).line(c.group, "group"); err != nil || !strings.HasSuffix(line.String(), "  "+c.line+"\n") {
-			t.Errorf("watch says %q, %v; want %q", line.String(), err, c.line)
+		want := "  g: a leads since " + timeOfDay(c.group.At, time.Now()) + c.line + "\n"
+		if err := newWatchView(&line, nil, 0, false).line(c.group, "group"); err != nil || !strings.HasSuffix(line.String(), want) {
+			t.Errorf("watch says %q, %v; want %q", line.String(), err, want)
 		}
 		cmd.SetOut(&history)
-		showHistory(cmd, &api.History{Changes: []api.Change{c.group.Change}})
-		if f := strings.Fields(strings.Split(history.String(), "\n")[1]); f[4] != c.row[0] {
-			t.Errorf("the history has token %s, want %s", f[4], c.row[0])
+		newHistory(&api.History{Changes: []api.Change{c.group.Change}}, &filter{}, 1).print(cmd, c.group.At)
+		if f := strings.Fields(strings.Split(history.String(), "\n")[1]); f[3] != c.row[0] {
+			t.Errorf("the history has token %s, want %s", f[3], c.row[0])
 		}
 	}
 }
@@ -149,10 +150,10 @@ func TestExplainSaysWhyTokensSkipNumbers(t *testing.T) {
 		says     bool
 	}{{1, 2, false}, {1, 9, false}, {1, 10, true}, {40, 1 << 30, true}} {
 		told := explainChanges([]api.Change{changed("quorum", 0, "a", c.from, because(why.Elected, "a")),
-			changed("quorum", 10, "", 0, because(why.LeaseExpired, "a")), changed("quorum", 20, "b", c.to, because(why.Elected, "b"))})
+			changed("quorum", 10, "", 0, because(why.LeaseExpired, "a")), changed("quorum", 20, "b", c.to, because(why.Elected, "b"))}, &filter{}, time.Now())
 		var out strings.Builder
 		for i := range told {
-			told[i].print(&out)
+			told[i].print(&out, time.Now(), false)
 		}
 		if got := strings.Contains(out.String(), "tokens only grow"); got != c.says {
 			t.Errorf("from %d to %d: %s", c.from, c.to, out.String())

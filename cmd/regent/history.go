@@ -2,31 +2,42 @@ package main
 
 import (
 	"fmt"
-	"math"
+	"slices"
 	"strconv"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/regentproject/regent/agent/api"
 	"github.com/regentproject/regent/agent/cli"
+	"github.com/regentproject/regent/internal/names"
+	"github.com/regentproject/regent/view"
 )
+
+// changesKept is how many views an agent keeps for its history.
+const changesKept = 4096
 
 func historyCommand() *cobra.Command {
 	var socket string
 	var asJSON bool
 	var limit int
+	var f filter
 	c := &cobra.Command{
 		Use:   "history [GROUP]",
 		Short: "List the last changes of leader and their causes",
-		Long: `Lists the last changes of GROUP, or of all groups and of the council, as the agent of this
-host saw them, oldest first. A change of the council is one line when it is complete: which
-members it concerned, the new number, and how long it took. The agent keeps about a thousand
-changes since its start. The host whose program led reports most precisely how its
-leadership ended.
+		Long: `Lists the last changes of leader of GROUP, or of all groups and of the council, as the agent of
+this host saw them, oldest first. Each change is one row with one cause: why the leadership
+before ended, who leads, and how long there was no leader. A change of the council is one row
+when it is complete. GROUP may be a pattern with * and ?.
+
+The agent keeps some thousand changes since its start. Only the agent of the host whose
+program led knows how it ended: run 'regent explain GROUP' there.
 
 A later leader has a higher TOKEN. Tokens skip numbers after failed elections, and after a
 member has crashed: 'regent explain GROUP' says why.`,
 		Example: `  regent history
+  regent history --since 10m
+  regent history 'shop-*' --since 14:05
   regent history billing --limit 5 --json`,
 		Args:              cli.Args,
 		ValidArgsFunction: groupNames,
@@ -34,66 +45,109 @@ member has crashed: 'regent explain GROUP' says why.`,
 			if limit < 1 {
 				return fmt.Errorf("--limit %d: must be at least 1", limit)
 			}
-			group := ""
-			if len(args) == 1 {
-				group = args[0]
+			if err := f.resolve(args, time.Now()); err != nil {
+				return err
 			}
-			h, err := readHistory(c, newClient(socket), group, limit)
+			h, err := readHistory(c, newClient(socket), f.one())
 			if err != nil {
 				return err
 			}
+			r := newHistory(h, &f, limit)
 			if asJSON {
-				return cli.WriteJSON(c, h)
+				return cli.WriteJSON(c, r)
 			}
-			showHistory(c, h)
+			r.print(c, time.Now())
 			return nil
 		},
 	}
 	socketFlag(c, &socket)
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	c.Flags().IntVar(&limit, "limit", 20, "how many changes at most")
+	f.sinceFlag(c)
 	return c
 }
 
-// readHistory asks for the last changes of a group, or of all if it is empty.
-func readHistory(c *cobra.Command, cl *client, group string, limit int) (*api.History, error) {
+// readHistory asks for all that is known of the last changes of a group, or of all if it is empty.
+func readHistory(c *cobra.Command, cl *client, group string) (*api.History, error) {
 	path := "/v1/history"
 	if group != "" {
 		path = groupPath(group, "/history")
 	}
 	var h api.History
-	return &h, cl.get(c.Context(), path+"?limit="+strconv.Itoa(limit), &h)
+	return &h, cl.get(c.Context(), path+"?limit="+strconv.Itoa(changesKept), &h)
 }
 
-func showHistory(c *cobra.Command, h *api.History) {
+// A changeRow is a change of leader as commands show it.
+type changeRow struct {
+	view.Turnover
+	// Text says the change in words.
+	Text string `json:"text"`
+}
+
+// historyReport is what history shows.
+type historyReport struct {
+	Changes []changeRow         `json:"changes"`
+	Council []api.CouncilChange `json:"council,omitempty"`
+}
+
+// newHistory makes the rows of a history, and leaves those out that the filter does not let through.
+func newHistory(h *api.History, f *filter, limit int) *historyReport {
+	r := &historyReport{Changes: []changeRow{}}
+	for _, t := range api.Turnovers(h.Changes) {
+		if f.lets(t.Group) && !t.At.Before(f.from) {
+			r.Changes = append(r.Changes, changeRow{t, t.String()})
+		}
+	}
+	if f.pattern == "" {
+		for i := range h.Council {
+			if !h.Council[i].At.Before(f.from) {
+				r.Council = append(r.Council, h.Council[i])
+			}
+		}
+	}
+	slices.SortStableFunc(r.Changes, func(x, y changeRow) int { return x.At.Compare(y.At) })
+	for len(r.Changes)+len(r.Council) > limit { // the oldest goes
+		if len(r.Changes) == 0 || len(r.Council) > 0 && r.Council[0].At.Before(r.Changes[0].At) {
+			r.Council = r.Council[1:]
+		} else {
+			r.Changes = r.Changes[1:]
+		}
+	}
+	return r
+}
+
+func (r *historyReport) print(c *cobra.Command, now time.Time) {
 	out := c.OutOrStdout()
 	p := paintFor(out)
-	if len(h.Changes)+len(h.Council) == 0 {
-		fmt.Fprintln(out, "nothing has changed since the agent was started")
+	if len(r.Changes)+len(r.Council) == 0 {
+		fmt.Fprintln(out, "nothing has changed in that time, as far as this agent knows")
 		return
 	}
 	var rows [][]string
-	const stamp = "2006-01-02 15:04:05.000"
-	council := func(before uint64) {
-		for len(h.Council) > 0 && h.Council[0].Serial < before {
-			c := &h.Council[0]
-			rows = append(rows, []string{c.At.Format(stamp), p.bold("council"), "", "", c.String()})
-			h.Council = h.Council[1:]
+	council := r.Council
+	takeCouncil := func(before time.Time) {
+		for len(council) > 0 && (before.IsZero() || council[0].At.Before(before)) {
+			rows = append(rows, []string{timeOfDay(council[0].At, now), p.bold("council"), "", "", council[0].String()})
+			council = council[1:]
 		}
 	}
-	for i := range h.Changes {
-		ch := &h.Changes[i]
-		council(ch.Serial)
+	for i := range r.Changes {
+		t := &r.Changes[i]
+		takeCouncil(t.At)
 		leader := p.bad("none")
-		if ch.Leader != "" {
-			leader = p.good(ch.Leader)
+		if t.To != "" {
+			leader = p.good(t.To)
 		}
-		cause := ch.Cause.String()
-		if ch.Ended != "" {
-			cause += ": " + ch.Ended
-		}
-		rows = append(rows, []string{ch.At.Format(stamp), p.bold(ch.Group), leader, tokenOf(ch), cause})
+		rows = append(rows, []string{timeOfDay(t.At, now), p.bold(names.Label(t.Group)), leader, tokenText(t.ToToken), t.Text})
 	}
-	council(math.MaxUint64)
-	table(out, p, []string{"TIME", "GROUP", "LEADER", "TOKEN", "WHY"}, rows)
+	takeCouncil(time.Time{})
+	table(out, p, []string{"TIME", "GROUP", "LEADER", "TOKEN", "CHANGE"}, rows)
+}
+
+// tokenText shows a token where there is one.
+func tokenText(token uint64) string {
+	if token == 0 {
+		return "-"
+	}
+	return strconv.FormatUint(token, 10)
 }

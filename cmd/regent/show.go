@@ -23,6 +23,16 @@ func isTerminal(w io.Writer) bool {
 	return ok && term.IsTerminal(int(f.Fd())) && os.Getenv("TERM") != "dumb"
 }
 
+// linesOf returns how many lines a terminal has; 0 if it is none.
+func linesOf(w io.Writer) int {
+	if f, ok := w.(*os.File); ok {
+		if _, lines, err := term.GetSize(int(f.Fd())); err == nil {
+			return lines
+		}
+	}
+	return 0
+}
+
 func (p palette) in(code, text string) string {
 	if !p || text == "" {
 		return text

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -26,16 +27,16 @@ func TestWhoShowsGroupsOfAllModes(t *testing.T) {
 	var out bytes.Buffer
 	c := &cobra.Command{}
 	c.SetOut(&out)
-	var all []api.GroupInfo
+	var all []groupRow
 	for _, v := range []regent.View{
 		{Mode: regent.Quorum, Group: "jobs", Leader: "a", Token: 7},
 		{Mode: regent.Local, Group: "cache", Leader: "a", Support: []string{"a", "b"}},
 		{Mode: regent.Eventual, Group: "ops", Leader: "a", Round: 3},
 		{Mode: regent.Consistent, Group: "shards", Leader: "a", Token: 9, Agreement: &regent.Agreement{Number: 2, Members: []string{"a", "b"}}},
 	} {
-		all = append(all, api.GroupInfo{Change: api.Change{View: v}})
+		all = append(all, newGroupRow(&api.GroupInfo{Change: api.Change{View: v}}, nil))
 	}
-	showGroups(c, false, all)
+	showGroups(c, false, all, time.Now())
 	rows := strings.Split(strings.TrimSpace(out.String()), "\n")
 	if len(rows) != 5 {
 		t.Fatalf("the table is\n%s", &out)

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -28,7 +29,7 @@ func TestValuesAreShownEscaped(t *testing.T) {
 	var table bytes.Buffer
 	c := &cobra.Command{}
 	c.SetOut(&table)
-	showGroups(c, false, []api.GroupInfo{g, {Change: api.Change{View: regent.View{Mode: "quorum", Group: "h" + hostile}}}}) // a peer may send what is no name
+	showGroups(c, false, []groupRow{newGroupRow(&g, nil), newGroupRow(&api.GroupInfo{Change: api.Change{View: regent.View{Mode: "quorum", Group: "h" + hostile}}}, nil)}, time.Now()) // a peer may send what is no name
 	outputs := map[string]string{"who": table.String()}
 	for _, how := range []string{"--lines", "--json"} {
 		socket := serveStreams(t, "group "+string(data)+"\n")
@@ -46,7 +47,7 @@ func TestValuesAreShownEscaped(t *testing.T) {
 			t.Errorf("%s: the value is not shown: %q", what, out)
 		}
 	}
-	if !strings.Contains(outputs["who"], "VALUE") || !strings.Contains(outputs["watch --lines"], "a leads with token 7 at "+harmless) {
+	if !strings.Contains(outputs["who"], "VALUE") || !strings.Contains(outputs["watch --lines"], "a leads (token 7) at "+harmless) {
 		t.Errorf("%v", outputs)
 	}
 	var got api.GroupInfo

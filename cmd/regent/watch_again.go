@@ -54,6 +54,8 @@ func absent(err error) bool {
 
 // lose says that the agent has gone.
 func (w *watchView) lose(socket string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	for group := range w.seen {
 		w.stale[group] = true
 	}
@@ -64,6 +66,7 @@ func (w *watchView) lose(socket string) {
 	fmt.Fprintf(w.warn, "regent watch: the agent at %s has gone: trying again until it is back\n", socket)
 	if w.groups != nil { // the table begins anew, below what was said
 		clear(w.groups)
+		clear(w.trackers)
 		w.drawn = 0
 	}
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"net"
 	"net/http"
@@ -10,8 +11,13 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
+	"time"
 
+	"github.com/regentproject/regent/agent/api"
 	"github.com/regentproject/regent/agent/cli"
+	"github.com/regentproject/regent/view"
+	"github.com/regentproject/regent/why"
 )
 
 // serveStreams is an agent that sends each of the streams to one who asks, and hangs up. An empty one is a refusal: it does
@@ -48,26 +54,25 @@ func TestWatchShowsNothingTwiceAfterARestart(t *testing.T) {
 		`group {"group":"g","leader":"a","token":1}
 		group {"group":"h","leader":"b","token":7}
 		synced {}
-		group {"group":"h","leader":"b","token":7}`, // said again by an agent that was there: shown
+		group {"group":"h","leader":"b","token":7,"value":"b:80"}`, // another value: shown
 		"", "", // gone, and back without a council
-		`group {"group":"h","leader":"b","token":7}`, // gone again before it has said all
+		`group {"group":"h","leader":"b","token":7,"value":"b:80"}`, // gone again before it has said all
 		`group {"group":"g","leader":"a","token":1}
 		group {"group":"h","leader":"c","token":8}
 		synced {}
-		group {"group":"g","leader":"","token":0}
-		group {"group":"g","leader":"c","token":2}
-		group {"group":"g","leader":"","token":0}`)
+		group {"group":"g","leader":"","token":0,"cause":{"why":"lease expired","member":"a"}}
+		group {"group":"g","leader":"c","token":2,"cause":{"why":"elected","member":"c"}}`)
 	var out, errOut bytes.Buffer
-	if got := run(t.Context(), []string{"watch", "--socket", socket, "--count", "6"}, strings.NewReader(""), &out, &errOut); got != cli.OK {
+	if got := run(t.Context(), []string{"watch", "--socket", socket, "--count", "5"}, strings.NewReader(""), &out, &errOut); got != cli.OK {
 		t.Errorf("status %d: %s", got, errOut.String())
 	}
 	var shown []string
 	for line := range strings.Lines(out.String()) {
 		_, what, _ := strings.Cut(line, "  ")
-		what, _, _ = strings.Cut(what, " (")
-		shown = append(shown, what)
+		shown = append(shown, strings.TrimSuffix(what, "\n"))
 	}
-	want := "g: a leads with token 1, h: b leads with token 7, h: b leads with token 7, h: c leads with token 8, g: no leader, g: c leads with token 2"
+	want := "g: a leads (token 1), h: b leads (token 7), h: b leads (token 7) at b:80, h: no cause is known; c leads at once (token 8), " +
+		"g: a did not renew its lease; c leads at once (token 2)"
 	if got := strings.Join(shown, ", "); got != want {
 		t.Errorf("shown: %s\nwant:  %s", got, want)
 	}
@@ -87,4 +92,40 @@ func TestWatchDoesNotTryAgainAtTheBeginning(t *testing.T) {
 	if got := run(t.Context(), []string{"watch", "--socket", filepath.Join(t.TempDir(), "no.sock")}, strings.NewReader(""), &out, &errOut); got != cli.NoAgent {
 		t.Errorf("status %d: %s", got, errOut.String())
 	}
+}
+
+// A group without a leader is reported once, after a while. A change that is over sooner is one line.
+func TestWatchReportsAGroupWithoutALeader(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var out strings.Builder
+		w := newWatchView(&out, nil, 0, false)
+		w.show = w.line
+		defer w.stop()
+		say := func(leader string, token uint64, cause why.Kind, of string) {
+			g := api.GroupInfo{Change: api.Change{View: view.View{Group: "g", Mode: view.Quorum, Leader: leader, Token: token, Cause: why.Cause{Why: cause, Member: of}, At: time.Now()}}}
+			data, _ := json.Marshal(g)
+			if more, err := w.take(event{"group", data}); !more || err != nil {
+				t.Fatal(more, err)
+			}
+		}
+		say("a", 1, why.Elected, "a")
+		say("", 0, why.LeaseExpired, "a")
+		time.Sleep(noLeaderFor / 2)
+		say("b", 2, why.Elected, "b")
+		time.Sleep(2 * noLeaderFor)
+		say("", 0, why.Resigned, "b")
+		time.Sleep(2 * noLeaderFor)
+		say("", 0, why.NoQuorum, "")
+		time.Sleep(2 * noLeaderFor)
+		say("a", 3, why.Elected, "a")
+		var lines []string
+		for line := range strings.Lines(out.String()) {
+			lines = append(lines, line[len("15:04:05  "):])
+		}
+		want := "g: a leads since 00:00:00 (token 1)\ng: a did not renew its lease; b leads after 500 ms (token 2)\n" +
+			"g: b gave the group up; no leader\ng: b gave the group up; a leads after 4 s (token 3)\n"
+		if got := strings.Join(lines, ""); got != want {
+			t.Errorf("got\n%swant\n%s", got, want)
+		}
+	})
 }

@@ -17,19 +17,26 @@ import (
 	"github.com/regentproject/regent/agent/api"
 	"github.com/regentproject/regent/agent/cli"
 	"github.com/regentproject/regent/internal/names"
+	"github.com/regentproject/regent/view"
+	"github.com/regentproject/regent/why"
 )
 
 func whoCommand() *cobra.Command {
 	var socket string
 	var asJSON bool
 	var wait time.Duration
+	var list whoList
 	c := &cobra.Command{
 		Use:   "who [GROUP]",
 		Short: "Show which member leads",
-		Long: `Prints the member that leads GROUP, as far as the agent of this host knows. Without GROUP it
-lists all groups that the agent knows, with the mode of local and eventual groups, which hosts
-lead without a program, the values that leaders announce ('regent run --announce'), and the
-drained hosts. --json prints the value of a single group, too.
+		Long: `Prints the member that leads GROUP, as far as the agent of this host knows. Without GROUP, or
+with a pattern with * and ?, it lists groups: leader, token, since when, the last change and its
+cause, the mode of local and eventual groups, which hosts lead without a program, the values
+that leaders announce ('regent run --announce'), and the drained hosts. --json prints the value
+of a single group, too.
+
+A group that was given up more than 5 minutes ago, and for which no program of this host
+campaigns, is listed with --all only.
 
 TOKEN is the number of the leadership: a later leader has a higher one, so a receiver of
 orders can reject those of an earlier leader. It skips numbers after failed elections,
@@ -44,6 +51,7 @@ The exit status is 0 if the group has a leader (without GROUP: if any group has 
 not, and 3 if the agent is unreachable.`,
 		Example: `  regent who billing
   regent who billing --wait 30s
+  regent who 'shop-*' --since 10m
   regent who --json
   ssh "$(regent who billing)" tail /var/log/billing.log`,
 		Args:              cli.Args,
@@ -53,36 +61,46 @@ not, and 3 if the agent is unreachable.`,
 				return fmt.Errorf("--wait %v: must not be negative", wait)
 			}
 			cl := newClient(socket)
-			if len(args) == 0 {
+			if err := list.resolve(args, time.Now()); err != nil {
+				return err
+			}
+			if list.one() == "" {
 				if wait > 0 {
 					return errors.New("--wait: missing GROUP (usage: regent who GROUP --wait 30s)")
 				}
-				return whoAll(c, cl, asJSON)
+				return list.run(c, cl, asJSON)
 			}
-			g, err := whoLeads(c.Context(), cl, args[0], wait)
-			if err != nil {
-				return err
-			}
-			if asJSON {
-				if err := cli.WriteJSON(c, g); err != nil {
-					return err
-				}
-			} else if g.Leader != "" {
-				fmt.Fprintln(c.OutOrStdout(), g.Leader)
-			}
-			switch {
-			case g.Leader != "":
-				return nil
-			case asJSON:
-				return cli.Silently(cli.Failed)
-			}
-			return cli.Failf("%s: no leader (%v); 'regent explain %s' says more", args[0], g.Cause, args[0])
+			return whoOne(c, cl, args[0], wait, asJSON)
 		},
 	}
 	socketFlag(c, &socket)
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	c.Flags().DurationVar(&wait, "wait", 0, "wait for a leader, for at most this long")
+	c.Flags().BoolVar(&list.all, "all", false, "list groups that were given up long ago, too")
+	list.sinceFlag(c)
 	return c
+}
+
+// whoOne prints the leader of a group.
+func whoOne(c *cobra.Command, cl *client, group string, wait time.Duration, asJSON bool) error {
+	g, err := whoLeads(c.Context(), cl, group, wait)
+	if err != nil {
+		return err
+	}
+	if asJSON {
+		if err := cli.WriteJSON(c, g); err != nil {
+			return err
+		}
+	} else if g.Leader != "" {
+		fmt.Fprintln(c.OutOrStdout(), g.Leader)
+	}
+	switch {
+	case g.Leader != "":
+		return nil
+	case asJSON:
+		return cli.Silently(cli.Failed)
+	}
+	return cli.Failf("%s: no leader (%v); 'regent explain %s' says more", group, g.Cause, group)
 }
 
 // whoLeads asks about a group, and waits for a leader if that is wanted.
@@ -123,26 +141,49 @@ func whoLeads(ctx context.Context, cl *client, group string, wait time.Duration)
 
 var errWaited = errors.New("waited long enough")
 
-// whoAll lists all groups.
-func whoAll(c *cobra.Command, cl *client, asJSON bool) error {
-	all, err := allGroups(c.Context(), cl)
+// whoList is which groups who lists.
+type whoList struct {
+	filter
+	all bool
+}
+
+// endedFor is how long ago a group was given up that is not listed unless that is asked for.
+const endedFor = 5 * time.Minute
+
+// run lists groups.
+func (l *whoList) run(c *cobra.Command, cl *client, asJSON bool) error {
+	known, err := allGroups(c.Context(), cl)
 	if err != nil {
 		return err
 	}
-	// What is drained explains why nothing is led there; it is no reason to say nothing else.
+	// What is drained explains why nothing is led there, and the history why a leader changed; without them there is the rest to say.
 	var members api.MemberList
 	_ = cl.get(c.Context(), "/v1/members", &members)
-	led := slices.ContainsFunc(all, func(g api.GroupInfo) bool { return g.Leader != "" })
+	var programs api.SessionList
+	_ = cl.get(c.Context(), "/v1/sessions", &programs)
+	h, err := readHistory(c, cl, "")
+	if err != nil {
+		h = &api.History{}
+	}
+	rows, hidden := l.choose(known, h, programs.Sessions, time.Now())
+	led := slices.ContainsFunc(rows, func(g groupRow) bool { return g.Leader != "" })
 	switch {
 	case asJSON:
-		if err := cli.WriteJSON(c, whoReport{GroupList: api.GroupList{Groups: all}, Drained: drainedHosts(members.Members)}); err != nil {
+		if err := cli.WriteJSON(c, whoReport{Groups: rows, Hidden: hidden, Drained: drainedHosts(members.Members)}); err != nil {
 			return err
 		}
-	case len(all) == 0:
+	case len(known) == 0:
 		return cli.Failf("no groups yet: start a program with 'regent run GROUP -- COMMAND'")
 	default:
 		p := paintFor(c.OutOrStdout())
-		showGroups(c, p, all)
+		if len(rows) > 0 {
+			showGroups(c, p, rows, time.Now())
+		} else {
+			fmt.Fprintln(c.ErrOrStderr(), "no group matches")
+		}
+		if hidden > 0 {
+			fmt.Fprintf(c.OutOrStdout(), "and %s given up more than 5 minutes ago: regent who --all\n", cli.Count(hidden, "group"))
+		}
 		showDrained(c.OutOrStdout(), p, members.Members)
 	}
 	if !led {
@@ -151,9 +192,58 @@ func whoAll(c *cobra.Command, cl *client, asJSON bool) error {
 	return nil
 }
 
+// A groupRow is a group as commands list it.
+type groupRow struct {
+	api.GroupInfo
+	// Text says the last change of its leader in words.
+	Text string `json:"text"`
+}
+
+// newGroupRow makes the row of a group. Last is its last change; nil if that is not known.
+func newGroupRow(g *api.GroupInfo, last *view.Turnover) groupRow {
+	if last == nil || last.To != g.Leader || last.ToToken != g.Token && g.Leader != "" {
+		t := view.Turnover{Group: g.Group, Mode: g.Mode, To: g.Leader, ToToken: g.Token, At: g.At, Cause: g.Cause}
+		last = &t
+	}
+	return groupRow{*g, last.String()}
+}
+
+// choose makes the rows of the groups that the filter lets through, and counts those that are left out because they were given up long ago.
+func (l *whoList) choose(known []api.GroupInfo, h *api.History, programs []api.SessionInfo, now time.Time) (rows []groupRow, hidden int) {
+	last := make(map[string]*view.Turnover)
+	turnovers := api.Turnovers(h.Changes)
+	for i := range turnovers {
+		last[turnovers[i].Group] = &turnovers[i]
+	}
+	campaigns := make(map[string]bool)
+	for i := range programs {
+		campaigns[programs[i].Group] = true
+	}
+	rows = []groupRow{}
+	for i := range known {
+		g := &known[i]
+		if !l.lets(g.Group) || g.At.Before(l.from) {
+			continue
+		}
+		if !l.all && ended(g, now) && !campaigns[g.Group] {
+			hidden++
+			continue
+		}
+		rows = append(rows, newGroupRow(g, last[g.Group]))
+	}
+	return rows, hidden
+}
+
+// ended says that a group was given up long ago: nobody misses its leader.
+func ended(g *api.GroupInfo, now time.Time) bool {
+	return g.Leader == "" && ledByPrograms(g.Mode) && now.Sub(g.At) > endedFor && (g.Cause.Why == why.Resigned || g.Cause.Why == why.Started)
+}
+
 // whoReport is all that who shows of all groups.
 type whoReport struct {
-	api.GroupList
+	Groups []groupRow `json:"groups"`
+	// Hidden counts groups that were left out because they were given up long ago.
+	Hidden int `json:"hidden,omitempty"`
 	// Drained are the hosts that operators keep from leading.
 	Drained []string `json:"drained,omitempty"`
 }
@@ -175,9 +265,9 @@ func allGroups(ctx context.Context, cl *client) ([]api.GroupInfo, error) {
 }
 
 // showGroups prints groups as a table.
-func showGroups(c *cobra.Command, p palette, all []api.GroupInfo) {
-	header := []string{"GROUP", "LEADER", "TOKEN", "FOR", "WHY", ""}
-	announced := slices.ContainsFunc(all, func(g api.GroupInfo) bool { return g.Value != "" })
+func showGroups(c *cobra.Command, p palette, all []groupRow, now time.Time) {
+	header := []string{"GROUP", "LEADER", "TOKEN", "SINCE", "LAST CHANGE", ""}
+	announced := slices.ContainsFunc(all, func(g groupRow) bool { return g.Value != "" })
 	if announced {
 		header = slices.Insert(header, 3, "VALUE")
 	}
@@ -188,7 +278,7 @@ func showGroups(c *cobra.Command, p palette, all []api.GroupInfo) {
 		if g.Leader != "" {
 			leader = p.good(g.Leader)
 		}
-		rows[i] = []string{p.bold(names.Label(g.Group)), leader, tokenOf(&g.Change), ago(g.At), g.Cause.String(), standing(&g.Change)}
+		rows[i] = []string{p.bold(names.Label(g.Group)), leader, tokenOf(&g.Change), timeOfDay(g.At, now), g.Text, standing(&g.Change)}
 		if announced {
 			rows[i] = slices.Insert(rows[i], 3, or(names.Show(g.Value)))
 		}
