@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/regentproject/regent/agent/run/address"
 	"github.com/regentproject/regent/agent/run/tree"
 	"github.com/regentproject/regent/internal/clock"
 	"github.com/regentproject/regent/internal/protocol"
@@ -65,6 +66,16 @@ func (t *Trees) Claim(r *session.Candidate, asker *Peer) (*Tree, error) {
 	ref, err := tree.Claim(*r.Claim).Verify(runner, asker.UID)
 	if err != nil {
 		return nil, err
+	}
+	if len(r.Claim.Addresses) > 0 {
+		if err := mayHold(runner, r.Claim.Addresses); err != nil {
+			return nil, err
+		}
+		ref.Addresses = r.Claim.Addresses
+		if !address.MayChange() {
+			t.Log.Warn("the agent may not delete the addresses of a runner, should the runner and its keeper be stopped or dead: the kernel removes them at the end of the lease (give the agent CAP_NET_ADMIN)",
+				"group", r.Group, "runner", runner.Pid)
+		}
 	}
 	w := t.Watch(r.Group, ref, max(r.Guard, t.Guard))
 	if err := ref.MayKill(); err != nil {

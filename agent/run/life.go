@@ -1,10 +1,12 @@
 package run
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -41,6 +43,7 @@ type life struct {
 	runs chan struct{}
 	// healed has an element when a member has come back since it was last looked at.
 	healed chan struct{}
+	heals  atomic.Int64 // how many there were
 	killer killer
 	keeper *keeper // beside this runner; nil: none
 	key    string  // names this candidacy to the keeper
@@ -95,6 +98,13 @@ func (l *life) why() error {
 	return l.refused
 }
 
+// refuse takes note of why this runner ends the candidacy.
+func (l *life) refuse(err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.refused = err
+}
+
 // unread says that renewals were received and not taken yet.
 func (l *life) unread() bool {
 	select {
@@ -128,9 +138,14 @@ func (l *life) take(n Notice) {
 	<-l.entered
 	if n.Lease != 0 {
 		l.r.accept(n.Lease)
+		if err := l.r.tooShort(n.Lease); err != nil {
+			l.refuse(err)
+			l.withdraw()
+		}
 		return
 	}
 	if n.Healed {
+		l.heals.Add(1)
 		select {
 		case l.healed <- struct{}{}:
 		default:
@@ -142,7 +157,7 @@ func (l *life) take(n Notice) {
 	case tenure.Elected:
 		l.r.noToken.Store(n.NoToken)
 	case tenure.Lost:
-		l.refused = n.Err
+		l.refused = cmp.Or(l.refused, n.Err)
 	case tenure.UpperGone:
 		l.agentGone = true
 	}
@@ -411,7 +426,7 @@ func (l *life) fork() {
 	l.mu.Lock()
 	o := tree.Options{Path: l.r.path, Args: l.r.Command, Env: l.env, Files: l.r.Files}
 	l.mu.Unlock()
-	err := l.tree.Start(o)
+	err := l.start(o)
 	l.forks.Done()
 	if err != nil {
 		l.mu.Lock()
@@ -445,11 +460,7 @@ func (l *life) executed(err error) {
 func (l *life) awaitExit() {
 	<-l.tree.Exited()
 	<-l.decided
-	announced, _ := l.party.Announced()
-	if until, shown := l.shown(); shown {
-		announced = max(announced, until)
-	}
-	late := l.agent.Clock().Now() >= announced.Add(-l.r.Guard)
+	late := l.remaining() <= 0
 	l.mu.Lock()
 	// Nobody is killed with status 0. Otherwise the agent or the keeper may have been quicker to see that the lease is over.
 	status := l.tree.Status()

@@ -2,9 +2,13 @@ package run
 
 import "os"
 
-// Main is called first by programs that call Run: the keeper runs from their executable. In such a process it does not return.
+// Main is called first by programs that call Run: the keeper, and the process that holds addresses, run from their executable. In such a
+// process it does not return.
 func Main() {
-	if os.Args[0] == keeperName {
+	switch os.Args[0] {
+	case keeperName:
 		os.Exit(keepUntilDone())
+	case holderName:
+		os.Exit(holdAddresses(os.Args[1:]))
 	}
 }

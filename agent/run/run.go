@@ -10,6 +10,7 @@
 //	hook.go      commands and scripts that run at changes
 //	fifo_*.go    a pipe that is
 //	health.go    commands that say whether the program, or the host, is fit to lead
+//	addresses.go addresses that move with a leadership
 //	agent.go     what a runner needs of an agent
 //	tree         processes, and all that they started
 //
@@ -66,6 +67,10 @@ type Options struct {
 	// Mode is local or eventual in a group that hosts lead; empty: quorum.
 	Mode    regent.Mode
 	Command []string
+	// Addresses are added to interfaces while this host leads, instead of a command: see package address. JSON has what happens to them
+	// printed as JSON.
+	Addresses []string
+	JSON      bool
 	// Grace is how long the program has to stop when it is asked to, and Guard how long before the end of the lease it is
 	// killed if the lease was not renewed; zero: what the agent has.
 	Grace, Guard time.Duration
@@ -141,7 +146,10 @@ type runner struct {
 // Run runs the program whenever this host leads, until the program ends, the runner is asked to stop, or Options.Once is
 // fulfilled. It returns the exit status; an error says why there is none from the program.
 func Run(ctx context.Context, connect func(context.Context) (Agent, error), o Options) (int, error) {
-	path, err := exec.LookPath(o.Command[0])
+	if len(o.Addresses) > 0 {
+		o.Command = holderCommand(o.Addresses, o.JSON)
+	}
+	path, err := program(o.Command[0])
 	switch {
 	case errors.Is(err, exec.ErrNotFound) || errors.Is(err, os.ErrNotExist):
 		return StatusNotFound, fmt.Errorf("%s: no such program", o.Command[0])
@@ -336,6 +344,7 @@ func (r *runner) awaitLease(ctx context.Context) (*life, error) {
 	if err != nil {
 		return nil, &exitError{err, StatusFailed}
 	}
+	t.Hold(r.Addresses)
 	l := r.newLife(t)
 	if err := r.campaign(ctx, l); err != nil {
 		return nil, err

@@ -27,6 +27,7 @@ func main() {
 var subcommands = []func() *cobra.Command{
 	agentCommand,
 	runCommand,
+	vipCommand,
 	whoCommand,
 	watchCommand,
 	membersCommand,

@@ -237,22 +237,35 @@ func (f *runFlags) run(c *cobra.Command) error {
 	if err := f.check(); err != nil {
 		return misused(err)
 	}
+	if err := f.helpers(); err != nil {
+		return runFailed(c, err, runner.StatusFailed)
+	}
 	null, err := os.Open(os.DevNull)
 	if err != nil {
-		return &cli.Exit{Err: fmt.Errorf("regent run: %w", err), Status: runner.StatusFailed}
+		return runFailed(c, err, runner.StatusFailed)
 	}
 	defer null.Close()
 	f.Files = []*os.File{null, os.Stdout, os.Stderr}
 	if f.stdin {
 		f.Files[0] = os.Stdin
 	}
+	return f.start(c)
+}
+
+// runFailed is an error of a runner, in the name of its command.
+func runFailed(c *cobra.Command, err error, status int) error {
+	return &cli.Exit{Err: fmt.Errorf("regent %s: %w", c.Name(), err), Status: status}
+}
+
+// start runs the runner with what is known of it, whatever the command is.
+func (f *runFlags) start(c *cobra.Command) error {
 	reaper, err := tree.ProcessReaper()
 	if err != nil {
-		return &cli.Exit{Err: fmt.Errorf("regent run: %w", err), Status: runner.StatusFailed}
+		return runFailed(c, err, runner.StatusFailed)
 	}
 	f.Log = func(format string, args ...any) {
 		if !f.quiet {
-			fmt.Fprintf(c.ErrOrStderr(), "regent run: "+format+"\n", args...)
+			fmt.Fprintf(c.ErrOrStderr(), "regent "+c.Name()+": "+format+"\n", args...)
 		}
 	}
 	var members api.MemberList
@@ -263,13 +276,13 @@ func (f *runFlags) run(c *cobra.Command) error {
 	}
 	f.Env, f.Keeper = os.Environ(), true
 	f.Hooks.Reaper, f.Hooks.Log = reaper, f.Log
-	if err := f.helpers(); err != nil {
-		return &cli.Exit{Err: fmt.Errorf("regent run: %w", err), Status: runner.StatusFailed}
-	}
 	signals := make(chan os.Signal, 16)
 	signal.Notify(signals, runner.Signals()...)
 	defer signal.Stop(signals)
 	f.Signals = signals
+	if c.Context().Err() != nil { // asked to stop before these were listened to
+		return nil
+	}
 	connect := func(ctx context.Context) (runner.Agent, error) {
 		a, err := runner.Dial(ctx, f.socket)
 		if what := notThere(f.socket, err); what != "" {
@@ -280,7 +293,7 @@ func (f *runFlags) run(c *cobra.Command) error {
 	// The signals end the runner by themselves, after the program: not by way of the context.
 	status, err := runner.Run(context.WithoutCancel(c.Context()), connect, f.Options)
 	if err != nil {
-		return &cli.Exit{Err: fmt.Errorf("regent run: %w", err), Status: status}
+		return runFailed(c, err, status)
 	}
 	if status != 0 {
 		return cli.Silently(status)

@@ -77,10 +77,12 @@ type Request struct {
 
 // A Tree says how to find all processes that a runner will start. See agent/run/tree, which finds and kills them. Mark is secret, and
 // is in their environment. Runner is the number of the runner in its pid namespace. Cgroup is the directory of their cgroup, if they have one.
+// Addresses are those that the program adds to interfaces of the host, such as 10.0.0.9/24@eth0: the agent deletes them at the end.
 type Tree struct {
-	Mark   string `json:"mark"`
-	Runner int    `json:"runner"`
-	Cgroup string `json:"cgroup,omitempty"`
+	Mark      string   `json:"mark"`
+	Runner    int      `json:"runner"`
+	Cgroup    string   `json:"cgroup,omitempty"`
+	Addresses []string `json:"addresses,omitempty"`
 }
 
 // CheckMode says why a program cannot campaign in groups of a mode.

@@ -71,6 +71,8 @@ func TestAnEmptySearchProvesNothingWithoutItsRunner(t *testing.T) {
 		{Search{Cgroup: Empty, Foreign: 1}, TreeUnknown, true},
 		{Search{Cgroup: Occupied}, Tick, false},
 		{Search{Adopter: true, Left: 1}, Tick, false},
+		{Search{Cgroup: Empty, Held: 1}, Tick, false},
+		{Search{Foreign: 1, Held: 1}, Tick, false},
 	} {
 		if got, ok := s.search.Verdict(); got != s.want || ok != s.ok {
 			t.Errorf("%+v: got %v, %v", s.search, got, ok)

@@ -18,6 +18,8 @@ type Search struct {
 	// Left is how many processes of the tree were found alive that the searcher may kill, Foreign how many that it may not: they
 	// run as another user, outside the cgroup.
 	Left, Foreign int
+	// Held is how many addresses of the tenure the host still had when all of these were killed: who leads next is to have them.
+	Held int
 	// Hidden says that the searcher may not see all processes of the host, or not the environments of the tree's user. The runner
 	// itself sees enough if it counts its children: those that it cannot see are Foreign.
 	Hidden bool
@@ -26,11 +28,11 @@ type Search struct {
 	Adopter bool
 }
 
-// Verdict says what the search proves, as an event; false: nothing yet, kill and look again. Not to find anybody proves
+// Verdict says what the search proves, as an event; false: nothing yet, kill, delete addresses and look again. Not to find anybody proves
 // something only where nobody can hide: in a cgroup, or under a living runner whose children the searcher sees.
 func (s Search) Verdict() (Kind, bool) {
 	switch {
-	case s.Cgroup == Occupied || s.Left > 0:
+	case s.Cgroup == Occupied || s.Left > 0 || s.Held > 0:
 		return Tick, false
 	case s.Foreign > 0:
 		return TreeUnknown, true

@@ -40,7 +40,7 @@ var beside = []layer{
 		modules: []string{"github.com/jackc/pgx/v5", "go.etcd.io/etcd/client/v3", "go.uber.org/zap"}},
 	{name: "agent", packages: []string{"agent/..."}, knows: []string{"library", "internal/clock", "internal/owned", "internal/identity", "internal/runtime/parent", "internal/runtime/party", "internal/runtime/thread", "internal/runtime/world",
 		"internal/page/shared", "protocols", "contract"},
-		modules: []string{"github.com/prometheus/client_golang", "github.com/prometheus/client_model", "github.com/goccy/go-yaml", "golang.org/x/sys"}},
+		modules: []string{"github.com/prometheus/client_golang", "github.com/prometheus/client_model", "github.com/goccy/go-yaml", "github.com/mdlayher/netlink", "golang.org/x/sys"}},
 	{name: "measurements", packages: []string{"agent/plan/measure/..."}, knows: []string{"agent", "runtime", "contract"}},
 	{name: "rooms under test", packages: []string{"agent/core/coretest/..."}, knows: []string{"library", "agent", "processes"}},
 	{name: "processes", packages: []string{"agent/cluster/...", "agent/demo/..."},

@@ -25,7 +25,7 @@ type module struct {
 // modules lists the modules of the tree. All but the library are leaves: heavy requirements never reach those that import it.
 var modules = []module{
 	{dir: ".", needs: []string{"github.com/fxamacker/cbor/v2", "golang.org/x/crypto", "golang.org/x/sys", "pgregory.net/rapid"}},
-	{dir: "agent", knows: []string{"."}, needs: []string{"charm.land/bubbletea/v2", "github.com/goccy/go-yaml", "github.com/prometheus/client_golang", "github.com/prometheus/client_model",
+	{dir: "agent", knows: []string{"."}, needs: []string{"charm.land/bubbletea/v2", "github.com/goccy/go-yaml", "github.com/mdlayher/netlink", "github.com/prometheus/client_golang", "github.com/prometheus/client_model",
 		"github.com/spf13/cobra", "golang.org/x/sys", "golang.org/x/term", "pgregory.net/rapid"}},
 	{dir: "checkpoint", knows: []string{"."}, needs: []string{"github.com/klauspost/reedsolomon"}},
 	{dir: "cmd/regent", knows: []string{".", "agent", "checkpoint", "engines/etcd", "engines/kubernetes", "engines/postgres", "facades/etcd"}, needs: []string{"github.com/rogpeppe/go-internal", "github.com/spf13/cobra",

@@ -8,6 +8,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/regentproject/regent/agent/run/address"
 	"github.com/regentproject/regent/internal/tenure"
 )
 
@@ -132,12 +133,14 @@ func (r *Ref) killerBy(w *walk) killer {
 			r.See()
 			lived = r.Runner.Pid != 0 && alive(r.Runner)
 			failure = r.strike()
+			_, _ = address.Drop(r.Addresses) // at once, for a walk takes its time; the walk does it again, and counts
 			return Result{}, false
 		},
 		walk: func() Result {
 			found := r.search(w)
 			found.Search.Adopter = lived && alive(r.Runner)
 			found.struck(failure)
+			r.drop(&found)
 			return found
 		},
 	}

@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/regentproject/regent/agent/run/address"
 	"github.com/regentproject/regent/internal/tenure"
 )
 
@@ -39,6 +40,9 @@ func (r *Reaper) Prepare() (t *Tree, noCgroup, err error) {
 	t.ref.Cgroup, noCgroup = newCgroup()
 	return t, noCgroup, nil
 }
+
+// Hold takes note of the addresses that the first process will add to interfaces. It comes before anybody learns of the tree.
+func (t *Tree) Hold(addresses []string) { t.ref.Addresses = addresses }
 
 // Ref returns how to find the tree, with all that is known by now.
 func (t *Tree) Ref() Ref {
@@ -140,15 +144,19 @@ func (t *Tree) End(ctx context.Context) Result {
 		strike: func() (Result, bool) {
 			r = t.Ref()
 			if t.gone(&r) {
-				return Result{Search: tenure.Search{Cgroup: r.state(), Adopter: true}}, true
+				glance := Result{Search: tenure.Search{Cgroup: r.state(), Adopter: true}}
+				r.drop(&glance)
+				return glance, glance.Search.Held == 0
 			}
 			failure = r.strike()
+			_, _ = address.Drop(r.Addresses) // at once, for a walk takes its time; the walk does it again, and counts
 			return Result{}, false
 		},
 		walk: func() Result {
 			found := r.search(&walk{strike: true, own: t.reaper.listed})
 			found.Search.Adopter = adopting.Load()
 			found.struck(failure)
+			r.drop(&found)
 			return found
 		},
 	})

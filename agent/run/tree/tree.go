@@ -60,6 +60,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/regentproject/regent/agent/run/address"
 	"github.com/regentproject/regent/internal/tenure"
 )
 
@@ -81,6 +82,9 @@ type Ref struct {
 	Mark string
 	// Cgroup is the directory of the tree's cgroup, empty if it has none. Its name is random, and public.
 	Cgroup string
+	// Addresses are those that the first process adds to interfaces of the host, as package address writes them. Who ends the tree deletes them, when
+	// nobody is left who could add them again. Nothing proves the end of a tree as long as the host has one of them.
+	Addresses []string `json:",omitempty"`
 	// first stands for the first process, also when that is dead and its process group is not; nil: open one when needed.
 	first *os.File
 }
@@ -115,6 +119,13 @@ func (r *Result) Verdict() (tenure.Kind, bool) {
 		return tenure.TreeUnknown, true
 	}
 	return kind, true
+}
+
+// drop deletes the addresses of the tree. It comes after the processes were killed.
+func (r *Ref) drop(found *Result) {
+	var err error
+	found.Search.Held, err = address.Drop(r.Addresses)
+	found.Err = errors.Join(found.Err, err)
 }
 
 // Void has the result prove nothing, and says why.
@@ -261,7 +272,11 @@ type Claim struct {
 	Runner int
 	// Cgroup is the directory of the tree's cgroup, of which the name counts; empty: none.
 	Cgroup string
+	// Addresses are those of the tree. Verify leaves them out: whether the runner may have them is not for this package to say.
+	Addresses []string
 }
 
 // Claim returns what a runner tells the agent before anything runs.
-func (r *Ref) Claim() Claim { return Claim{Mark: r.Mark, Runner: r.Runner.Pid, Cgroup: r.Cgroup} }
+func (r *Ref) Claim() Claim {
+	return Claim{Mark: r.Mark, Runner: r.Runner.Pid, Cgroup: r.Cgroup, Addresses: r.Addresses}
+}

@@ -47,6 +47,9 @@ func (r *Reaper) Prepare() (t *Tree, noCgroup, err error) {
 	return &Tree{ref: Ref{Ref: self, Mark: hex.EncodeToString(mark)}, exited: make(chan struct{})}, errors.New("this system has no cgroups"), nil
 }
 
+// Hold does nothing: addresses do not move on this system.
+func (t *Tree) Hold([]string) {}
+
 // Ref returns how to find the tree.
 func (t *Tree) Ref() Ref { return t.ref }
 

@@ -32,6 +32,9 @@ type Tree struct{ ref Ref }
 // Prepare says that there is none.
 func (r *Reaper) Prepare() (t *Tree, noCgroup, err error) { return nil, nil, errWindows }
 
+// Hold does nothing: addresses do not move on this system.
+func (t *Tree) Hold([]string) {}
+
 // Ref is of no use.
 func (t *Tree) Ref() Ref { return t.ref }
 

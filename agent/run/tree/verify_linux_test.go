@@ -3,6 +3,7 @@ package tree
 import (
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -22,7 +23,7 @@ func TestAnAskerIsBelievedOnlyAboutItself(t *testing.T) {
 	ref, uid := plan.Ref(), os.Geteuid()
 	claim := ref.Claim()
 	got, err := claim.Verify(ref.Runner, uid)
-	if err != nil || got != ref {
+	if err != nil || !reflect.DeepEqual(got, ref) {
 		t.Errorf("got %+v, %v, want %+v", got, err, ref)
 	}
 	other := tenure.Identity{Pid: os.Getppid(), Started: 1}
