@@ -190,7 +190,7 @@ func within(some, others []string) bool {
 func becomes(from, to *Peer) string {
 	switch {
 	case role(from) != role(to):
-		return " became a " + role(to)
+		return strings.Replace(" became a "+role(to), " a observer", " an observer", 1)
 	case from.Priority != to.Priority:
 		return fmt.Sprintf(" has priority %d", to.Priority)
 	case weight(from) != weight(to):

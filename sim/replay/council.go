@@ -62,7 +62,7 @@ func readConfigs(records []sim.Record) configs {
 func (w *world) change(r *sim.Record) bool {
 	switch r.Ev {
 	case protocol.EvAsked:
-		text := fmt.Sprintf("somebody asks %v to change the council", r.Node)
+		text := fmt.Sprintf("%v is asked to change the council", r.Node)
 		if r.Why != "asked" {
 			text += ", and it refuses: " + strings.TrimPrefix(r.Why, "council: ")
 		}

@@ -22,6 +22,8 @@ type group struct {
 	changed time.Duration
 	cause   string
 	changes int
+	// agreement numbers what the members of a consistent group have agreed on last.
+	agreement uint64
 }
 
 // lead is one leadership that lasts.
@@ -95,13 +97,14 @@ func (w *world) elect(r *sim.Record, did *ledger.Change) {
 		w.lease(g, r, did)
 	case protocol.EvStepdown:
 		w.end(g, r, r.Why)
-		w.note(r, g.name, fmt.Sprintf("%v no longer leads: %s", r.Node, r.Why), "bad")
+		w.tell(r, g.name, r.Node.String(), "no longer leads: "+stepped(r.Why), "bad")
 		g.change(r, fmt.Sprintf("%s %v", r.Why, r.Node))
 	}
 }
 
 // view notes what a member believes.
 func (w *world) view(g *group, r *sim.Record) {
+	w.agreed(g, r)
 	before, known := g.views[r.Node]
 	g.views[r.Node] = web.MemberView{Member: r.Node.String(), Leader: peer(r), Cause: r.Why}
 	l, leads := g.leads[r.Node]
@@ -123,10 +126,11 @@ func (w *world) view(g *group, r *sim.Record) {
 	}
 	switch {
 	case own:
+	case r.Peer.Rank == protocol.Nobody && (!known || r.Why == "started" || r.Why == ""): // it has only begun
 	case r.Peer.Rank == protocol.Nobody:
-		w.note(r, g.name, because(fmt.Sprintf("%v sees no leader", r.Node), r.Why), "")
+		w.tell(r, g.name, r.Node.String(), because("sees no leader", r.Why), "")
 	default:
-		w.note(r, g.name, because(fmt.Sprintf("%v follows %v", r.Node, r.Peer.Rank), r.Why), "")
+		w.tell(r, g.name, r.Node.String(), because(fmt.Sprintf("follows %v", r.Peer.Rank), r.Why), "")
 	}
 	if leaseless {
 		g.change(r, r.Why)
@@ -181,11 +185,40 @@ func (w *world) begin(g *group, r *sim.Record, l lead) {
 	text := fmt.Sprintf("%v leads", r.Node)
 	switch {
 	case g.mode == web.Local && len(l.support) > 0:
-		text += " " + strings.Join(l.support, " ")
+		text += " its part of the network: " + strings.Join(l.support, " ")
+	case g.mode == web.Eventual:
+		text += ", as far as it knows"
+	case g.mode == web.Consistent:
+		text += ", as all agree"
 	case l.token != 0:
 		text += fmt.Sprintf(" with token %d", l.token)
 	}
-	w.note(r, g.name, text, "good")
+	// An elector may change its mind twice at one instant.
+	twice := func(e web.Entry) bool { return e.Text == text && e.At == l.since && e.Group == g.name }
+	if !slices.ContainsFunc(w.log[max(0, len(w.log)-2):], twice) {
+		w.note(r, g.name, text, "good")
+	}
+}
+
+// agreed notes what the members of a consistent group agree on, as the leader of the group has it.
+func (w *world) agreed(g *group, r *sim.Record) {
+	v, ok := r.Detail.(*protocol.View)
+	if !ok || v.Agreed == nil || r.Peer.Rank != r.Node {
+		return
+	}
+	lost := v.Agreed.Failed
+	for i := range v.Agreed.Unfinished {
+		lost = lost.Union(v.Agreed.Unfinished[i].Members)
+	}
+	switch {
+	case v.Agreed.Vid == g.agreement:
+		return
+	case !lost.Empty():
+		w.note(r, g.name, fmt.Sprintf("%s agree that %s failed, and %v recovers what they left behind", strings.Join(names(v.Support), ", "), strings.Join(names(lost), ", "), r.Node), "bad")
+	case g.agreement != 0 && !v.Agreed.Joined.Empty():
+		w.note(r, g.name, fmt.Sprintf("%s agree that %s joined", strings.Join(names(v.Support), ", "), strings.Join(names(v.Agreed.Joined), ", ")), "good")
+	}
+	g.agreement = v.Agreed.Vid
 }
 
 // end notes that the member of a line no longer leads. A lease that ran out before ended then: its holder asks the clock.

@@ -2,7 +2,9 @@
 // speed, or line by line. It knows the trace and nothing else of a run; package ledger adds up who leads.
 //
 //	recording.go  reading a trace; the state after any of its lines
-//	record.go     what lines say in words
+//	record.go     what lines say
+//	words.go      the same in words, one entry for each fact
+//	story.go      the whole run in words
 //	world.go      what the lines so far say about members and links
 //	groups.go     and about who leads
 //	council.go    and about a council that changes
@@ -30,6 +32,8 @@ type Recording struct {
 	records []sim.Record
 	lines   []string
 	marks   []web.Mark
+	// about says what the run is about, and result what came of it; empty if nobody has said.
+	about, result string
 	// kept are worlds after every stride records.
 	kept   []*world
 	stride int
@@ -80,17 +84,52 @@ func Read(r io.Reader) (*Recording, error) {
 // index goes through the run once, and keeps what makes seeking quick.
 func (t *Recording) index() {
 	t.stride = max(minStride, len(t.records)/maxKept)
-	w := newWorld(t.records)
+	t.kept, t.marks = nil, nil
+	w := t.begin()
+	numbers := make(map[uint64]int) // marks by the numbers of their entries
 	for i := range t.records {
 		if i%t.stride == 0 {
 			t.kept = append(t.kept, w.clone())
 		}
 		noted := w.entries
-		w.apply(&t.records[i])
-		if e := w.newest(); w.entries > noted && e.Tone != "" && len(t.marks) < maxMarks {
-			t.marks = append(t.marks, web.Mark{Step: i + 1, At: e.At, Text: e.Text})
+		t.apply(w, i)
+		for _, e := range w.since(noted) {
+			n, again := numbers[w.replaced]
+			switch {
+			case e.Tone == "":
+			case again:
+				t.marks[n].Text, numbers[e.ID] = e.Text, n
+			case len(t.marks) < maxMarks:
+				numbers[e.ID] = len(t.marks)
+				t.marks = append(t.marks, web.Mark{Step: i + 1, At: e.At, Text: e.Text})
+			}
 		}
 	}
+}
+
+// begin returns what is known before the first line.
+func (t *Recording) begin() *world {
+	w := newWorld(t.records)
+	if t.about != "" {
+		w.note(&sim.Record{}, "", t.about, "you")
+	}
+	return w
+}
+
+// apply notes a line, and at the end what came of the run.
+func (t *Recording) apply(w *world, i int) {
+	w.replaced = 0
+	w.apply(&t.records[i])
+	if i == len(t.records)-1 {
+		w.replaced = 0
+		w.note(&t.records[i], "", t.outcome(w), "you")
+	}
+}
+
+// Explain says what the run is about, and what came of it.
+func (t *Recording) Explain(about, result string) {
+	t.about, t.result = about, result
+	t.index()
 }
 
 // Steps returns how many lines there are.
@@ -125,7 +164,7 @@ func (t *Recording) world(step int) *world {
 	k := min(step/t.stride, len(t.kept)-1)
 	w := t.kept[k].clone()
 	for i := k * t.stride; i < step; i++ {
-		w.apply(&t.records[i])
+		t.apply(w, i)
 	}
 	return w
 }

@@ -83,22 +83,22 @@ func TestBackwardsIsForwards(t *testing.T) {
 	recording := stored(t)
 	for _, stride := range []int{7, 256} {
 		recording.kept, recording.marks, recording.stride = nil, nil, 0
-		w := newWorld(recording.records)
+		w := recording.begin()
 		for i := range recording.records {
 			if i%stride == 0 {
 				recording.kept = append(recording.kept, w.clone())
 			}
-			w.apply(&recording.records[i])
+			recording.apply(w, i)
 		}
 		recording.stride = stride
 		var forwards []string
-		w = newWorld(recording.records)
+		w = recording.begin()
 		for i := 0; ; i++ {
 			forwards = append(forwards, text(t, w.state(recording.At(i))))
 			if i == recording.Steps() {
 				break
 			}
-			w.apply(&recording.records[i])
+			recording.apply(w, i)
 		}
 		for i := recording.Steps(); i >= 0; i-- {
 			if got := text(t, recording.State(i)); got != forwards[i] {

@@ -22,10 +22,13 @@ type world struct {
 	ledger  *ledger.Ledger
 	log     []web.Entry
 	entries uint64
-	tenures []web.Tenure
-	number  int
-	configs configs
-	council council
+	// recent are entries that others may join, and replaced is the number of the one that the newest entry stands in for.
+	recent   []told
+	replaced uint64
+	tenures  []web.Tenure
+	number   int
+	configs  configs
+	council  council
 }
 
 // member is what is known of one member.
@@ -119,21 +122,36 @@ func (w *world) apply(r *sim.Record) {
 	case sim.EvDeliver:
 		w.bounds[[2]protocol.Rank{r.Peer.Rank, r.Node}] = bound(r)
 	case sim.EvPhase:
-		w.note(r, "", fmt.Sprintf("phase %s of %s", r.Why, strings.Join(names(r.Members), " ")), "you")
-	case sim.EvCommand:
-		text := fmt.Sprintf("somebody asks %v to %s", r.Node, r.Why)
-		if p := peer(r); p != "" && r.Why == "transfer" {
-			text += " to " + p
+		if r.Why == sim.Liveness {
+			w.note(r, "", "the random faults end: "+strings.Join(names(r.Members), " ")+" must agree from now on", "you")
 		}
-		w.note(r, string(r.Group), text, "you")
+	case sim.EvCommand:
+		w.command(r)
 	case protocol.EvSuspect:
-		w.note(r, "", fmt.Sprintf("%v no longer trusts %v to be alive", r.Node, r.Peer.Rank), "")
+		w.tell(r, "", r.Node.String(), fmt.Sprintf("no longer trusts %v to be alive", r.Peer.Rank), "")
 	case protocol.EvWait:
-		w.note(r, "", fmt.Sprintf("%v grants nothing for now: %s", r.Node, r.Why), "")
+		w.tell(r, "", r.Node.String(), waits(r.Why), "")
 	default:
 		if !w.change(r) {
 			w.elect(r, &did)
 		}
+	}
+}
+
+// command notes what a program or an operator asks of a member.
+func (w *world) command(r *sim.Record) {
+	switch r.Why {
+	case "reconfigure", "health": // the member says what it makes of it
+	case "campaign":
+		w.tell(r, string(r.Group), r.Node.String(), "campaigns", "you")
+	case "transfer":
+		w.tell(r, string(r.Group), r.Node.String(), strings.TrimSuffix("is asked to hand over to "+peer(r), " to "), "you")
+	case "find":
+		w.tell(r, string(r.Group), r.Node.String(), "is asked who leads", "you")
+	case "verify":
+		w.tell(r, string(r.Group), r.Node.String(), "is asked for a proof that the leader leads", "you")
+	default:
+		w.tell(r, string(r.Group), r.Node.String(), "is asked to "+r.Why, "you")
 	}
 }
 
@@ -143,13 +161,17 @@ func (w *world) life(r *sim.Record) {
 	m.inc, m.frozen = r.Inc, ""
 	if r.Ev == sim.EvStart || r.Ev == sim.EvRestart {
 		m.state = web.Up
-		w.note(r, "", fmt.Sprintf("%v: %s", r.Node, r.Ev), "")
+		text := "starts"
+		if r.Ev == sim.EvRestart {
+			text = "starts again"
+		}
+		w.tell(r, "", r.Node.String(), text, "")
 		return
 	}
 	m.state = web.Down
 	m.place.settled, m.place.accepted = false, 0
 	text := map[protocol.Ev]string{sim.EvCrash: "crashes", sim.EvClose: "leaves in good order", sim.EvRefuse: "refuses to start: " + r.Why}[r.Ev]
-	w.note(r, "", fmt.Sprintf("%v %s", r.Node, text), "bad")
+	w.tell(r, "", r.Node.String(), text, "bad")
 	w.gone(r)
 }
 
@@ -166,10 +188,10 @@ func (w *world) fault(r *sim.Record) {
 		if r.Node != protocol.Nobody && freezing[f.kind] && w.members[r.Node].frozen == f.kind {
 			w.members[r.Node].frozen = ""
 		}
-		w.note(r, "", "over: "+f.text, "")
+		w.tellFault(r, &f, true)
 		return
 	}
-	w.note(r, "", f.text, "bad")
+	w.tellFault(r, &f, false)
 	switch {
 	case freezing[f.kind]:
 		// A member that is down cannot be stopped, and its fault never ends.
@@ -190,12 +212,17 @@ func (w *world) note(r *sim.Record, group, text, tone string) {
 	}
 }
 
-// newest returns the last line of the log.
-func (w *world) newest() web.Entry {
-	if len(w.log) == 0 {
-		return web.Entry{}
+// since returns the lines of the log that were added or changed after so many.
+func (w *world) since(entries uint64) (all []web.Entry) {
+	if w.entries == entries {
+		return nil
 	}
-	return w.log[len(w.log)-1]
+	for _, e := range w.log {
+		if e.ID > entries {
+			all = append(all, e)
+		}
+	}
+	return all
 }
 
 // real turns an instant of a member's clock into time of the run, by the last reading of that clock.

@@ -6,6 +6,7 @@ import (
 	"context"
 	"io"
 	"net/http"
+	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -70,5 +71,27 @@ func TestReplayServesAFailingRunUntilItIsInterrupted(t *testing.T) {
 	}
 	if _, err := http.Get(url); err == nil {
 		t.Error("the page is still there")
+	}
+}
+
+// The story of a scenario is as docs/dashboard.md shows it.
+func TestReplayPrintsTheStoryOnThePage(t *testing.T) {
+	page, err := os.ReadFile("../../../docs/dashboard.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, block, ok := strings.Cut(string(page), "$ regent replay hall/fig1 --text\n")
+	block, _, ok2 := strings.Cut(block, "```")
+	if !ok || !ok2 {
+		t.Fatal("docs/dashboard.md has no story")
+	}
+	var out, errOut bytes.Buffer
+	if status := run(t.Context(), []string{"replay", "hall/fig1", "--text"}, strings.NewReader(""), &out, &errOut); status != 0 {
+		t.Fatalf("status %d: %s", status, errOut.String())
+	}
+	for line := range strings.Lines(block) {
+		if line != "...\n" && !strings.Contains(out.String(), line) {
+			t.Errorf("no %q in\n%s", line, out.String())
+		}
 	}
 }
