@@ -23,14 +23,22 @@ func isTerminal(w io.Writer) bool {
 	return ok && term.IsTerminal(int(f.Fd())) && os.Getenv("TERM") != "dumb"
 }
 
-// linesOf returns how many lines a terminal has; 0 if it is none.
-func linesOf(w io.Writer) int {
+// sizeOf returns how many columns and lines a terminal has; 0 if it is none.
+func sizeOf(w io.Writer) (columns, lines int) {
 	if f, ok := w.(*os.File); ok {
-		if _, lines, err := term.GetSize(int(f.Fd())); err == nil {
-			return lines
-		}
+		columns, lines, _ = term.GetSize(int(f.Fd()))
 	}
-	return 0
+	return columns, lines
+}
+
+func columnsOf(w io.Writer) int {
+	columns, _ := sizeOf(w)
+	return columns
+}
+
+func linesOf(w io.Writer) int {
+	_, lines := sizeOf(w)
+	return lines
 }
 
 func (p palette) in(code, text string) string {

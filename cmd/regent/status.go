@@ -1,9 +1,9 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 	"time"
@@ -13,37 +13,43 @@ import (
 	"github.com/regentproject/regent"
 	"github.com/regentproject/regent/agent/api"
 	"github.com/regentproject/regent/agent/cli"
-	"github.com/regentproject/regent/agent/config"
 	"github.com/regentproject/regent/agent/plan"
-	runner "github.com/regentproject/regent/agent/run"
 )
 
 // statusReport is all that status shows.
 type statusReport struct {
 	api.AgentStatus
 	Members []regent.PeerStatus `json:"members,omitempty"`
+	// Programs take part through this agent: those that lead, then those that wait, by group.
+	Programs []api.SessionInfo `json:"programs,omitempty"`
 	// Problems is what an operator should look at, worst first.
 	Problems []string `json:"problems"`
 
 	drawPauses bool
+	// whole says that long lists are shown whole.
+	whole bool
 }
 
 func statusCommand() *cobra.Command {
 	var socket string
-	var asJSON, pauses bool
+	var asJSON, pauses, whole bool
 	var wait time.Duration
 	c := &cobra.Command{
 		Use:   "status",
 		Short: "Show the state of this member and its links",
-		Long: `Shows the state of the agent of this host and of its member: whether the member takes part,
-how long its pauses were, which other members are slow or silent, the path and the proven
-bound of each link, and all problems.
+		Long: `Shows on one screen how this host is: problems first, then the council and a change of it,
+drained hosts, the link to each other member in both directions (HEARD: when this member heard
+it last; HEARS US: whether it confirms what this member sends), the groups that programs here
+lead with the time that is left of their leases, and which pauses the leases survive. Long
+lists are cut; --groups shows them whole, and counts packets.
 
 With --wait it first waits until the agent answers and its member votes, with enough others
 for a quorum. Use this in a script that restarts one host after the other.
 
-The exit status is 0 if there is no problem, and 1 otherwise.`,
+The exit status is 0 if there is no problem, 1 if there is one, 2 for wrong usage, and 3 if the
+agent is unreachable.`,
 		Example: `  regent status
+  regent status --groups
   systemctl restart regent && regent status --wait 1m
   regent status --json | jq .problems`,
 		Args: cli.NoArgs,
@@ -52,7 +58,7 @@ The exit status is 0 if there is no problem, and 1 otherwise.`,
 			if err != nil {
 				return err
 			}
-			s.drawPauses = pauses
+			s.drawPauses, s.whole = pauses, whole
 			if asJSON {
 				if err := cli.WriteJSON(c, s); err != nil {
 					return err
@@ -69,6 +75,7 @@ The exit status is 0 if there is no problem, and 1 otherwise.`,
 	socketFlag(c, &socket)
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	c.Flags().DurationVar(&wait, "wait", 0, "wait for up to so long until the member votes")
+	c.Flags().BoolVar(&whole, "groups", false, "show all groups that programs here lead or wait for, and all members")
 	c.Flags().BoolVar(&pauses, "pauses", false, "draw how many pauses of each length there were, against what leases survive")
 	return c
 }
@@ -83,6 +90,14 @@ func askStatus(ctx context.Context, cl *client) (s statusReport, err error) {
 		return s, err
 	}
 	s.Members = list.Members
+	var programs api.SessionList
+	if err := cl.get(ctx, "/v1/sessions", &programs); err != nil {
+		return s, err
+	}
+	s.Programs = programs.Sessions
+	slices.SortStableFunc(s.Programs, func(x, y api.SessionInfo) int {
+		return cmp.Or(cmp.Compare(waits(&x), waits(&y)), strings.Compare(x.Group, y.Group))
+	})
 	s.Problems = s.findProblems()
 	return s, nil
 }
@@ -178,77 +193,6 @@ func (s *statusReport) slow(m *regent.PeerStatus) string {
 	return ""
 }
 
-func (s *statusReport) print(c *cobra.Command) {
-	out := c.OutOrStdout()
-	p := paintFor(out)
-	state := p.good("takes part")
-	switch {
-	case s.Stopping:
-		state = p.bad("is stopping")
-	case !s.Joined:
-		state = p.bad("does not take part yet")
-	}
-	fmt.Fprintf(out, "member %s %s; up for %s, incarnation %d, %s\n", p.bold(s.Name), state, ago(s.Started), s.Incarnation, or(s.Version))
-	if s.CouncilID != "" {
-		fmt.Fprintf(out, "council %s\n", s.CouncilID)
-	}
-	s.showCouncil(out, p)
-	s.showEngine(out)
-	showDrained(out, p, s.Members)
-	t := &s.Timing
-	fmt.Fprintf(out, "leads %s; %s connected; leases of programs last %v, renewed every %v, with a guard time of %v\n", cli.Count(s.Leading, "group"), cli.Count(s.Sessions, "program"), t.Lease, t.Renew, t.Guard)
-	fmt.Fprintf(out, "a program that dies is replaced within about %v and its lost hooks, %s; pauses of up to %v cost nothing\n", runner.ReplacedWithin, replacedHost(t), config.Rounded(t.Tolerates))
-	scheduling := "an ordinary thread: a busy host delays it (needs CAP_SYS_NICE)"
-	if s.Realtime {
-		scheduling = "a real-time thread"
-	}
-	fmt.Fprintf(out, "own pauses: median %s, 99 %% below %s, longest %s, of %d; %s\n", length(s.PauseMedian), length(s.PauseP99), length(s.PauseLongest), s.PauseCount, scheduling)
-	if day := s.longestToday(time.Now()); day != "" {
-		fmt.Fprintf(out, "%s; %s\n", s.survives(), p.verdict(s.PauseDay <= t.Survives, day))
-	}
-	fmt.Fprintf(out, "packets: %d in, %d out%s\n", s.PacketsIn, s.PacketsOut, dropped(s.Dropped))
-	if s.drawPauses {
-		fmt.Fprintln(out)
-		plan.Draw(out, s.PauseBuckets, t.Survives, barWidth)
-	}
-	if len(s.Members) > 0 && s.Engine == nil {
-		fmt.Fprintln(out)
-		s.paths(c, p)
-	}
-	for i, problem := range s.Problems {
-		if i == 0 {
-			fmt.Fprintln(out)
-		}
-		fmt.Fprintln(out, p.bad("problem: ")+problem)
-	}
-}
-
-// showCouncil shows the number of the council, a change that is running, and a list in the file that differs.
-func (s *statusReport) showCouncil(out io.Writer, p palette) {
-	c := s.Council
-	if c == nil {
-		return
-	}
-	settled := "settled"
-	if !c.Settled {
-		settled = "not settled"
-	}
-	fmt.Fprintf(out, "council number %d for %s, %s: %s tolerate %s\n", c.Number, ago(c.Since), settled, cli.Count(c.Voters, "voter"), cli.Count(c.Tolerates, "failure"))
-	if c.Running() {
-		fmt.Fprintf(out, "%s %s", p.bold("a change is running:"), c.Progress())
-		if c.By != "" {
-			fmt.Fprintf(out, " (asked for at %s %s ago)", c.By, ago(c.Asked))
-		}
-		fmt.Fprintln(out)
-		for _, text := range c.Troubles() {
-			fmt.Fprintf(out, "  %s\n", p.bad(text))
-		}
-	}
-	if c.FileDiffers != "" {
-		fmt.Fprintf(out, "%s (the file is for the first start: 'regent config sync' rewrites it)\n", c.FileDiffers)
-	}
-}
-
 // survives says which pauses end no lease of a program here.
 func (s *statusReport) survives() string {
 	if t := &s.Timing; t.ShortestLease != 0 {
@@ -267,64 +211,4 @@ func (s *statusReport) longestToday(now time.Time) string {
 		return fmt.Sprintf("the longest today was %s, at %s", plan.Length(s.PauseDay), at.Format("15:04"))
 	}
 	return fmt.Sprintf("the longest in 24 h was %s, yesterday at %s", plan.Length(s.PauseDay), at.Format("15:04"))
-}
-
-// replacedHost says how soon a host is replaced.
-func replacedHost(t *api.TimingInfo) string {
-	if t.FailOver == 0 {
-		return "a host by no other"
-	}
-	return fmt.Sprintf("a host or agent within %v", upToMillis(t.FailOver))
-}
-
-// paths shows the ways to the other members.
-func (s *statusReport) paths(c *cobra.Command, p palette) {
-	var rows [][]string
-	for i := range s.Members {
-		m := &s.Members[i]
-		if m.Self {
-			continue
-		}
-		verdict := p.good("fast")
-		switch {
-		case !well(m):
-			switch {
-			case !m.Heard:
-				verdict = p.bad("not heard")
-			case m.Silent:
-				verdict = p.bad("silent")
-			case m.Deaf:
-				verdict = p.bad("does not hear us")
-			default:
-				verdict = p.bad("does not count")
-			}
-		case s.slow(m) != "":
-			verdict = p.bad("slow")
-		case m.Bound == 0:
-			verdict = "no bound yet"
-		}
-		bound := "-"
-		if m.Bound > 0 {
-			bound = "at most " + length(m.Bound)
-		}
-		heard := "never"
-		if m.Heard {
-			heard = length(max(m.Silence, time.Microsecond)) + " ago"
-		}
-		rows = append(rows, []string{p.bold(m.Name), address(m), heard, length(m.RoundTrip), bound, verdict})
-	}
-	table(c.OutOrStdout(), p, []string{"MEMBER", "PATH", "HEARD", "ROUND TRIP", "DELAY", ""}, rows)
-}
-
-// dropped shows what packets were dropped for.
-func dropped(why map[string]uint64) string {
-	var parts []string
-	for reason, n := range why {
-		parts = append(parts, fmt.Sprintf("%d %s", n, reason))
-	}
-	if len(parts) == 0 {
-		return ""
-	}
-	slices.Sort(parts)
-	return "; dropped: " + strings.Join(parts, ", ")
 }
