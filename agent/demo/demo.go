@@ -83,7 +83,7 @@ func Run(ctx context.Context, o Options) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, t.Close()) }()
-	s := &demonstration{Options: o, cluster: t, model: newModel(names, o.Groups...), begin: cluster.Now(), requests: make(chan pageRequest), joiners: make(map[string]bool)}
+	s := &demonstration{Options: o, cluster: t, model: newModel(names, o.Groups...), begin: cluster.Now(), began: time.Now(), requests: make(chan pageRequest), joiners: make(map[string]bool)}
 	s.model.now = func() time.Duration { return s.since(cluster.Now()) }
 	stop, err := s.serve()
 	if err != nil {
@@ -133,6 +133,7 @@ type demonstration struct {
 	// joiners are members that did not begin the council.
 	joiners map[string]bool
 	begin   cluster.Time
+	began   time.Time // the same, by the time of day
 	// store is what the page shows, at url; nil if there is none. requests is what pages ask for.
 	store    *web.Store
 	url      string

@@ -37,7 +37,7 @@ var alive = []string{"up", "joining", "paused"}
 // state is everything as the page shows it.
 func (s *demonstration) state() *web.State {
 	at := s.since(cluster.Now())
-	st := &web.State{About: web.About{Kind: "demo", Title: fmt.Sprintf("%d real processes on this host", len(s.model.names)),
+	st := &web.State{About: web.About{Kind: "demo", Began: s.began.UnixMilli(), Title: fmt.Sprintf("%d real processes on this host", len(s.model.names)),
 		Fast: s.Timing.Delay, Actions: actions}, Log: s.model.log}
 	if c := s.model.council.now; c != nil {
 		st.About.Council = web.CouncilOf(c, s.model.council.since)

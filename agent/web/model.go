@@ -37,6 +37,8 @@ type About struct {
 	// Kind is demo, agent or replay, and Title what is shown in words.
 	Kind  string `json:"kind"`
 	Title string `json:"title"`
+	// Began is when the source began by the time of day, in milliseconds since 1970; zero: it has none, as a recorded run.
+	Began int64 `json:"began,omitempty"`
 	// Self is the member that speaks; empty if the source knows all members from the inside.
 	Self string `json:"self,omitempty"`
 	// Polls says that the source asks all members who leads, where that is wanted: it knows only Self from the inside.

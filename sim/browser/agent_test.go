@@ -142,7 +142,23 @@ func TestAgentInTheBrowser(t *testing.T) {
 	// What all members say of the group, and not only the one whose page it is.
 	const says = `document.getElementById('agreement-text').textContent`
 	p.until(says + ` === '3 of 3 agree: a leads.' && [...document.querySelectorAll('.node .how')].filter(n => n.textContent === 'follows a').length === 2`)
+	p.until(`/^\d\d:\d\d:\d\d$/.test(document.getElementById('clock').textContent) && document.getElementById('headline').textContent === 'a leads ours.'`)
 	p.pictured("agent.png", 1280, false)
+
+	// From the group to a member, to a link, to the reason; the address survives that the page is loaded again.
+	ways := func(label string) {
+		t.Helper()
+		p.until(fmt.Sprintf(`[...document.querySelectorAll('#details-ways button')].some(b => b.textContent === %q)`, label))
+		p.do(chromedp.Evaluate[chromedp.Void](fmt.Sprintf(`[...document.querySelectorAll('#details-ways button')].find(b => b.textContent === %q).click()`, label)))
+	}
+	p.until(`[...document.querySelectorAll('#details-lines li')].some(l => l.textContent.startsWith('Reason: elected a'))`)
+	ways("member a")
+	ways("link a – b")
+	p.until(`location.hash === '#/quorum/ours/link/a/b'`)
+	p.do(chromedp.Reload())
+	p.until(`document.querySelector('#chosen strong')?.textContent === 'Link a – b' && [...document.querySelectorAll('#details-lines li')].some(l => l.textContent.startsWith('a hears b '))`)
+	p.do(chromedp.Evaluate[chromedp.Void](`location.hash = '#/quorum/ours'`))
+	p.until(`document.querySelector('#chosen strong')?.textContent === 'Group ours'`)
 	a.stop[2]()
 	p.until(says + ` === '2 of 3 agree: a leads. c does not answer.' && document.getElementById('agreement').dataset.whole === 'no'`)
 	p.click(`#chosen button[data-verb="resign"]`)

@@ -242,7 +242,7 @@ func keyboardAlone(t *testing.T, p *tab) {
 	p.press("/")
 	p.until(`document.activeElement.id === 'search'`)
 	p.press(kb.Backspace, "mail") // a driven keyboard types the slash, though the page does not want it
-	p.until(`document.getElementById('groups-count').textContent === '1 of 6'`)
+	p.until(`/^1 of [2-9]$/.test(document.getElementById('groups-count').textContent)`)
 	p.tabTo(`.rows .row`)
 	p.press(kb.Enter)
 	p.until(`document.querySelector('#chosen strong')?.textContent === 'Group mail'`)

@@ -168,7 +168,7 @@ func (p *tab) click(selector string) {
 // true.
 func (p *tab) clickUntil(selector, what string, options ...chromedp.MouseOption) {
 	p.Helper()
-	p.clickAt(fmt.Sprintf(`(() => { const b = document.querySelector(%q).getBoundingClientRect(); return [b.x + b.width / 2, b.y + b.height / 2] })()`, selector), what, options...)
+	p.clickAt(fmt.Sprintf(`(() => { const n = document.querySelector(%q); n.scrollIntoView({ block: 'center' }); const b = n.getBoundingClientRect(); return [b.x + b.width / 2, b.y + b.height / 2] })()`, selector), what, options...)
 }
 
 // clickAt does the same at a point that an expression of JavaScript gives.

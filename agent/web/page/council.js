@@ -1,10 +1,13 @@
 // The council as a picture: members around a circle, the links between them, who supports whom, and a lease as a ring.
 
-import { attr, byId, colour, draw, el, explain, keep, length, rove, text } from './dom.js';
-import { areas, choose, now, onChange, opinions, show, shownGroup, state } from './state.js';
+import { attr, byId, colour, draw, el, explain, keep, length, rove, short, text } from './dom.js';
+import { areas, choose, mode, now, onChange, opinions, show, shownGroup, state } from './state.js';
 import { hull } from './hull.js';
 
 const RADIUS = 155;
+// wide is how far members stand from the middle to the sides, and room how many letters have room below a member.
+let wide = RADIUS * 1.25;
+let room = 18;
 const NODE = 27;
 const RING = 36;
 const RING_LENGTH = 2 * Math.PI * RING;
@@ -30,10 +33,19 @@ export function start() {
     draw('path', { d: 'M0 0L8 4L0 8z', fill: 'context-stroke' }))));
   for (const name of ['fields', 'lines', 'arrows', 'labels', 'nodes']) svg.append((layers[name] = draw('g', { class: name })));
   stop = rove(svg, () => [...nodes.values()], (key) => ({ ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 })[key]);
+  new ResizeObserver(fit).observe(svg);
   byId('group-choice').addEventListener('change', (e) => show(e.target.value));
   svg.addEventListener('click', (e) => {
     if (e.target === svg) choose(null);
   });
+}
+
+// fit draws the picture narrower where there is less room, so that its letters stay as large.
+function fit() {
+  const narrow = byId('picture').clientWidth < 450;
+  wide = narrow ? RADIUS * 0.85 : RADIUS * 1.25;
+  attr(byId('picture'), 'viewBox', narrow ? '-230 -240 460 480' : '-320 -240 640 480');
+  laid = '';
 }
 
 export function update(changed) {
@@ -52,16 +64,17 @@ export function update(changed) {
 function choices() {
   const select = byId('group-choice');
   const shown = shownGroup();
-  let list = [...state.groups.entries()];
+  const current = mode();
+  let list = [...state.groups.entries()].filter(([, g]) => g.mode === current);
   if (list.length > 50) list = list.sort((a, b) => b[1].changed - a[1].changed).slice(0, 50).sort((a, b) => (a[0] < b[0] ? -1 : 1));
   const keys = list.map(([key]) => key);
-  const current = shown ? `${shown.mode}:${shown.name}` : '';
-  if (current && !keys.includes(current)) keys.unshift(current);
+  const picked = shown ? `${shown.mode}:${shown.name}` : '';
+  if (picked && !keys.includes(picked)) keys.unshift(picked);
   const have = [...select.options].map((o) => o.value).join('\n');
   if (have !== keys.join('\n')) {
-    select.replaceChildren(...keys.map((key) => el('option', { value: key }, `${state.groups.get(key)?.name} (${key.split(':')[0]})`)));
+    select.replaceChildren(...keys.map((key) => el('option', { value: key }, state.groups.get(key)?.name ?? '')));
   }
-  if (select.value !== current) select.value = current;
+  if (select.value !== picked) select.value = picked;
 }
 
 function pairs() {
@@ -73,6 +86,9 @@ function pairs() {
   return out;
 }
 
+// INSIDE is the longest name that is drawn in the circle. Longer ones stand below it.
+const INSIDE = 4;
+
 // crown is drawn over a leader, and the label over a local one.
 const CROWN = 'M-13 6L-15 -7L-7 -1L0 -11L7 -1L15 -7L13 6z';
 
@@ -82,12 +98,12 @@ function node(name) {
     draw('circle', { class: 'ring-back', r: RING }),
     draw('circle', { class: 'ring', r: RING, transform: 'rotate(-90)', 'stroke-dasharray': RING_LENGTH, 'stroke-dashoffset': RING_LENGTH }),
     draw('circle', { class: 'body', r: NODE }),
-    draw('text', { class: 'name', y: 6 }, name),
+    draw('text', { class: name.length > INSIDE ? 'name below' : 'name', y: name.length > INSIDE ? RING + 18 : 6 }, name),
     draw('path', { class: 'crown', d: CROWN, transform: `translate(0 ${-RING - 11})` }),
     draw('g', { class: 'local', transform: `translate(0 ${-RING - 11})` },
       draw('rect', { x: -27, y: -10, width: 54, height: 17, rx: 8 }), draw('text', { y: 3 }, 'LOCAL')),
     draw('path', { class: 'bars', d: 'M-8 -11v22M8 -11v22' }),
-    draw('text', { class: 'how', y: RING + 17 }));
+    draw('text', { class: 'how', y: name.length > INSIDE ? RING + 33 : RING + 17 }));
   n.addEventListener('click', (e) => pick(name, e.shiftKey || e.ctrlKey || e.metaKey));
   n.addEventListener('keydown', (e) => key(e, name));
   explain(n, () => describe(name));
@@ -133,7 +149,8 @@ function paint(n, name) {
   n.dataset.place = m.state === 'removed' ? 'removed' : m.learning ? 'learning' : m.leaving ? 'leaving' : '';
   attr(n, 'aria-pressed', chosen);
   attr(n, 'aria-label', `member ${name}: ${m.state}${how && how !== m.state ? `, ${how}` : ''}${m.problem ? `, ${m.problem}` : ''}`);
-  text(n.querySelector('.how'), how);
+  text(n.querySelector('.name'), short(name, room));
+  text(n.querySelector('.how'), short(how, room + 3));
 }
 
 function describe(name) {
@@ -214,11 +231,30 @@ function layout() {
   for (const cluster of clusters) {
     for (const name of cluster) {
       const angle = ((slot + (gap ? 0.5 : 0)) / total) * 2 * Math.PI - Math.PI / 2;
-      target.set(name, { x: RADIUS * 1.25 * Math.cos(angle), y: RADIUS * Math.sin(angle) });
+      target.set(name, { x: wide * Math.cos(angle), y: RADIUS * Math.sin(angle) });
       slot++;
     }
     slot += gap;
   }
+  fitLabels();
+}
+
+// LETTER is how wide a letter of a label is at most.
+const LETTER = 7.5;
+
+// fitLabels finds how many letters fit below members that stand side by side, and within the picture.
+function fitLabels() {
+  const all = [...target.values()];
+  const half = -byId('picture').viewBox.baseVal.x;
+  let space = 21 * LETTER;
+  all.forEach((p, i) => {
+    space = Math.min(space, 2 * (half - Math.abs(p.x)));
+    for (const q of all.slice(i + 1)) if (Math.abs(p.y - q.y) < 45) space = Math.min(space, Math.abs(p.x - q.x));
+  });
+  const letters = Math.max(INSIDE, Math.floor(space / LETTER) - 3);
+  if (letters === room) return;
+  room = letters;
+  for (const [name, n] of nodes) if (state.members.has(name)) paint(n, name);
 }
 
 const CALM = 400;
@@ -301,7 +337,7 @@ function colourAreas(parts) {
     attr(f, 'class', `field ${colour(state, p.leader.member)}${p.leader.local ? ' local-field' : ''}`);
     f.dataset.area = p.members.join(' ');
     f.dataset.local = p.leader.local ? 'yes' : '';
-    text(f.children[1], p.leader.local ? `local leader of ${p.members.join(' ')}` : parts.length > 1 ? `leader of ${shownGroup().name}` : '');
+    text(f.children[1], short(p.leader.local ? `local leader of ${p.members.join(' ')}` : parts.length > 1 ? `leader of ${shownGroup().name}` : '', 30));
     // Above the area, and within the picture.
     const x = points.reduce((s, q) => s + q.x / points.length, 0);
     attr(f.children[1], 'x', Math.min(220, Math.max(-220, x)).toFixed(1));

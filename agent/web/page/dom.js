@@ -78,10 +78,43 @@ export function round(said) {
   return said.replace(/(\d+\.\d+)(ns|µs|ms|s)\b/g, (_, x, unit) => `${figures(Number(x))}${unit}`);
 }
 
-// stamp shows an instant since the source began.
-export function stamp(ns) {
-  return `${(ns / 1000 / MS).toFixed(3)} s`;
+// began is when the source began, in milliseconds since 1970; zero: it has no time of day, as a recorded run.
+let began = 0;
+
+export function setBegan(ms) {
+  began = ms;
 }
+
+const two = (n) => String(n).padStart(2, '0');
+
+// clock shows the second of an instant: by the time of day, or since the source began.
+export function clock(ns) {
+  if (!began) return `${(ns / 1000 / MS).toFixed(3)} s`;
+  const d = new Date(began + ns / MS);
+  return `${two(d.getHours())}:${two(d.getMinutes())}:${two(d.getSeconds())}`;
+}
+
+// stamp shows an instant with its thousandths, and its day if that is not today.
+export function stamp(ns) {
+  if (!began) return clock(ns);
+  const d = new Date(began + ns / MS);
+  const day = d.toDateString() === new Date().toDateString() ? '' : `${d.getFullYear()}-${two(d.getMonth() + 1)}-${two(d.getDate())} `;
+  return `${day}${clock(ns)}.${String(d.getMilliseconds()).padStart(3, '0')}`;
+}
+
+// phase returns by how much later than an instant since the source began a clock on the wall strikes, in nanoseconds.
+export function phase() {
+  return began ? (began - new Date(began).getTimezoneOffset() * 60000) * MS : 0;
+}
+
+// tick shows an instant of a scale with the given step.
+export function tick(ns, step) {
+  if (!began) return length(ns);
+  return step < 1000 * MS ? stamp(ns).slice(-12, -1) : clock(ns);
+}
+
+// short cuts a text that is too long for its place.
+export const short = (said, most) => (said.length > most ? `${said.slice(0, most - 1)}…` : said);
 
 // colours are given in the order in which members are seen first. A member that leaves takes none from the others, and has left bars in its own.
 const colours = new Map();

@@ -1,12 +1,12 @@
 // The table of groups. Only the rows that can be seen exist, so that thousands are as smooth as ten.
 
 import { attr, byId, colour, el, length, round, text } from './dom.js';
-import { choose, now, show, state } from './state.js';
+import { choose, mode, now, show, state } from './state.js';
+import { count } from './modes.js';
 
 const HEIGHT = 36;
 const columns = [
   { id: 'name', label: 'Group', sort: (g) => g.name },
-  { id: 'mode', label: 'Mode', sort: (g) => g.mode },
   { id: 'leader', label: 'Leader', sort: (g) => g.leaders?.[0]?.member ?? '' },
   { id: 'token', label: 'Term', title: 'The number of the leadership: the token of its orders. A later leader has a higher one. Failed elections and crashes skip numbers.' },
   { id: 'lease', label: 'Lease left' },
@@ -44,21 +44,35 @@ function sort(c) {
   refresh();
 }
 
+// finds says whether a group has all words.
+function finds(g, words) {
+  if (!words.length) return true;
+  const hay = `${g.name} ${g.mode} ${g.cause ?? ''} ${(g.leaders ?? []).map((l) => `${l.member} ${l.value ?? ''}`).join(' ')} ${g.leaders?.length ? '' : 'no leader'}`.toLowerCase();
+  return words.every((w) => hay.includes(w));
+}
+
+// shownMode is the mode of the groups in the table.
+let shownMode = '';
+
 // refresh decides which groups are in the table, and in which order.
 function refresh() {
   const words = byId('search').value.toLowerCase().split(/\s+/).filter(Boolean);
+  const counts = new Map();
+  const current = (shownMode = mode());
+  let all = 0;
   list = [...state.groups.entries()].filter(([, g]) => {
-    if (!words.length) return true;
-    const hay = `${g.name} ${g.mode} ${g.cause ?? ''} ${(g.leaders ?? []).map((l) => `${l.member} ${l.value ?? ''}`).join(' ')} ${g.leaders?.length ? '' : 'no leader'}`.toLowerCase();
-    return words.every((w) => hay.includes(w));
+    if (g.mode === current) all++;
+    if (!finds(g, words)) return false;
+    counts.set(g.mode, (counts.get(g.mode) ?? 0) + 1);
+    return g.mode === current;
   });
+  count(counts);
   const by = order.column.sort;
   list.sort(([ka, a], [kb, b]) => {
     const [x, y] = [by(a), by(b)];
     const c = x < y ? -1 : x > y ? 1 : ka < kb ? -1 : 1;
     return order.back ? -c : c;
   });
-  const all = state.groups.size;
   text(byId('groups-count'), list.length === all ? String(all) : `${list.length} of ${all}`);
   attr(byId('groups-table'), 'aria-rowcount', list.length + 1);
   space.style.height = `${list.length * HEIGHT}px`;
@@ -67,7 +81,7 @@ function refresh() {
 }
 
 export function update(changed) {
-  if (changed.has('groups')) refresh();
+  if (changed.has('groups') || changed.has('shown') && shownMode !== mode()) refresh();
   else if (changed.has('members') || changed.has('chosen') || changed.has('shown')) render();
 }
 
@@ -135,7 +149,6 @@ function fill(r, i) {
   const local = (g.leaders ?? []).filter((l) => g.mode === 'quorum' && l.local);
   r.node.classList.toggle('bad', g.mode === 'quorum' && real.length > 1);
   text(r.cells.name, g.name);
-  text(r.cells.mode, g.mode);
   const signature = [...real, ...local].map((l) => l.member + (l.local ? '*' : '') + (l.value ?? '')).join(' ') + [...state.members.keys()].length;
   if (r.signature !== signature) {
     r.signature = signature;

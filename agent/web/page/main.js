@@ -1,6 +1,6 @@
 // The page: what the source says goes into the state, and each part draws its share of it.
 
-import { byId, text, stamp } from './dom.js';
+import { byId, clock, setBegan, text } from './dom.js';
 import { connect, now, onChange, state } from './state.js';
 import * as council from './council.js';
 import * as ribbon from './ribbon.js';
@@ -12,11 +12,15 @@ import * as actions from './actions.js';
 import * as playback from './playback.js';
 import * as login from './login.js';
 import * as views from './views.js';
+import * as modes from './modes.js';
+import * as details from './details.js';
+import * as route from './route.js';
 
-const parts = [actions, council, ribbon, groups, timeline, log, members, playback, login, views];
+const parts = [actions, council, ribbon, groups, timeline, log, members, playback, login, views, modes, details, route];
 
 function header(changed) {
   if (changed.has('about')) {
+    setBegan(state.about.began ?? 0);
     text(byId('title'), state.about.title);
     document.title = state.about.title ? `Regent: ${state.about.title}` : 'Regent';
     document.body.dataset.kind = state.about.kind;
@@ -54,7 +58,7 @@ function theme() {
 }
 
 function frame(at) {
-  text(byId('clock'), stamp(now()));
+  text(byId('clock'), clock(now()));
   for (const part of parts) part.frame?.(at);
   requestAnimationFrame(frame);
 }

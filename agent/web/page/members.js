@@ -37,7 +37,7 @@ function pauses() {
   if (!m) return;
   const p = m.pauses;
   byId('pauses-title').textContent = `Pauses of ${m.name}`;
-  const day = p.day ? `; the longest in 24 hours was ${length(p.day)}, at ${new Date(p.dayAt).toLocaleTimeString([], { hour: '2-digit', minute: '2-digit' })}` : '';
+  const day = p.day ? `; the longest in 24 hours was ${length(p.day)}, at ${new Date(p.dayAt).toLocaleTimeString([], { hour: '2-digit', minute: '2-digit', hour12: false })}` : '';
   byId('pauses-text').textContent = p.survives ? `Leases survive pauses of ${length(p.survives)}${day}.` : '';
   byId('pauses-text').className = p.survives && p.day > p.survives ? 'warn' : '';
   let from = 0;

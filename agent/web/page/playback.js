@@ -1,6 +1,6 @@
 // The controls of a recorded run: play it forwards and backwards, at any speed, or step by step.
 
-import { byId, el, length, stamp, text, toast } from './dom.js';
+import { byId, clock, el, length, stamp, text, toast } from './dom.js';
 import { command, load, now, state } from './state.js';
 
 const speeds = [0.001, 0.01, 0.05, 0.1, 0.25, 0.5, 1, 2, 5, 10, 100];
@@ -85,5 +85,5 @@ function key(e) {
 }
 
 export function frame() {
-  if (state.playback?.speed && parts.where) text(byId('clock'), stamp(now()));
+  if (state.playback?.speed && parts.where) text(byId('clock'), clock(now()));
 }

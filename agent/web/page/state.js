@@ -15,6 +15,8 @@ export const state = {
   several: false,
   // shown is the key of the group that the picture is about.
   shown: '',
+  // mode is the one that is picked among tabs; empty: the first that has groups.
+  mode: '',
   connection: 'connecting',
   // session is who looks, and what the server lets them do.
   session: null,
@@ -256,19 +258,39 @@ export function choose(what) {
 // show makes a group the one that the picture is about.
 export function show(key) {
   state.shown = key;
+  state.mode = key.split(':')[0];
   touch('shown');
 }
 
-// shownGroup returns the group that the picture is about: the chosen one, or the first quorum group.
+const order = ['quorum', 'local', 'eventual', 'consistent'];
+
+// modes returns those of which there are groups.
+export function modes() {
+  const have = new Set();
+  for (const g of state.groups.values()) if (have.add(g.mode).size === order.length) break;
+  return order.filter((m) => have.has(m));
+}
+
+// mode returns the one that the page shows.
+export function mode() {
+  const all = modes();
+  return all.includes(state.mode) ? state.mode : all[0] ?? '';
+}
+
+// pickMode shows the groups of a mode.
+export function pickMode(m) {
+  state.mode = m;
+  state.chosen = null;
+  touch('shown', 'groups', 'chosen');
+}
+
+// shownGroup returns the group that the picture is about: the one that was picked, or the first of the mode.
 export function shownGroup() {
-  const chosen = state.groups.get(state.shown);
-  if (chosen) return chosen;
-  let first = null;
-  for (const g of state.groups.values()) {
-    if (g.mode === 'quorum') return g;
-    first ??= g;
-  }
-  return first;
+  const picked = state.groups.get(state.shown);
+  const now = mode();
+  if (picked?.mode === now) return picked;
+  for (const g of state.groups.values()) if (g.mode === now) return g;
+  return null;
 }
 
 // leadKey names a leadership: two members agree if they name the same one.

@@ -1,7 +1,7 @@
 // Who led when: a row for each group, in which a gap or an overlap is seen at once.
 
-import { along, attr, byId, colour, draw, el, explain, keep, length, rove, round, stamp, text } from './dom.js';
-import { now, show, shownGroup, state, touch } from './state.js';
+import { along, attr, byId, colour, draw, el, explain, keep, length, phase, rove, round, stamp, text, tick } from './dom.js';
+import { mode, now, show, shownGroup, state, touch } from './state.js';
 
 const ROWS = 8;
 const LANE = 22;
@@ -50,16 +50,15 @@ function edges() {
 // visible returns the groups that have a row: the shown one, then those that changed last.
 function visible() {
   const shown = shownGroup();
-  let list = [...state.groups.values()];
+  const current = mode();
+  let list = [...state.groups.values()].filter((g) => g.mode === current);
   if (list.length > ROWS) {
     list.sort((a, b) => b.changed - a.changed);
     list = list.slice(0, ROWS);
     if (shown && !list.includes(shown)) list[ROWS - 1] = shown;
   }
-  return list.sort((a, b) => (b === shown) - (a === shown) || (a.mode === b.mode ? 0 : order(a.mode) - order(b.mode)) || (a.name < b.name ? -1 : 1));
+  return list.sort((a, b) => (b === shown) - (a === shown) || (a.name < b.name ? -1 : 1));
 }
-
-const order = (mode) => ['quorum', 'local', 'eventual', 'consistent'].indexOf(mode);
 
 let drawn = 0;
 
@@ -183,14 +182,15 @@ function flaws(node, svg, all, x, t, from) {
 const steps = [0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1800, 3600].map((s) => s * SECOND);
 
 function scale(from, to, x, width) {
-  const step = steps.find((s) => (to - from) / s <= width / 70) ?? steps.at(-1);
+  const step = steps.find((s) => (to - from) / s <= width / 80) ?? steps.at(-1);
   const ticks = [];
-  for (let t = Math.ceil(from / step) * step; t <= to; t += step) ticks.push(t);
+  const at = phase() % step;
+  for (let t = Math.ceil((from + at) / step) * step - at; t <= to; t += step) if (x(t) > 24 && x(t) < width - 24) ticks.push(t);
   attr(axis, 'width', width);
-  const want = `${from} ${to} ${width}`;
+  const want = `${from} ${to} ${width} ${phase()}`;
   if (axis.dataset.drawn === want) return;
   axis.dataset.drawn = want;
-  axis.replaceChildren(...ticks.map((t) => draw('text', { x: x(t).toFixed(1), y: 13 }, length(t))));
+  axis.replaceChildren(...ticks.map((t) => draw('text', { x: x(t).toFixed(1), y: 13 }, tick(t, step))));
 }
 
 // A page that was not looked at draws at once when it is.

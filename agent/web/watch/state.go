@@ -21,7 +21,7 @@ var actions = []web.Action{
 
 // state returns what an agent knows, as the page shows it.
 func state(status *api.AgentStatus, members []regent.PeerStatus, groups []api.GroupInfo, changes []api.Change, council []api.CouncilChange, now time.Duration) *web.State {
-	st := &web.State{About: web.About{Kind: "agent", Title: "agent of " + status.Name, Self: status.Name, Polls: true, Fast: status.Timing.Delay, Actions: actions}}
+	st := &web.State{About: web.About{Kind: "agent", Title: "agent of " + status.Name, Self: status.Name, Began: status.Started.UnixMilli(), Polls: true, Fast: status.Timing.Delay, Actions: actions}}
 	if e := status.Engine; e != nil {
 		st.About.Title += fmt.Sprintf(", on %s at %s (without %s)", e.Name, e.Where, strings.Join(e.Missing, ", "))
 		st.About.Actions, st.About.Polls = actions[:1], false
