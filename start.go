@@ -264,6 +264,9 @@ func (m *Member) run(ctx context.Context, saved []byte, chosen *agreed.Chosen, f
 	if err := m.alive.Enter(); err != nil {
 		return err
 	}
+	if err := m.openOrders(ctx); err != nil {
+		return err
+	}
 	m.background.Go(m.observe)
 	m.background.Go(func() { m.resolveAgain(ctx) })
 	m.background.Go(func() { m.watchClock(ctx) })

@@ -9,6 +9,7 @@ import (
 	"github.com/regentproject/regent/internal/protocol/lease"
 	"github.com/regentproject/regent/internal/protocol/link"
 	"github.com/regentproject/regent/internal/protocol/nerio"
+	"github.com/regentproject/regent/internal/protocol/order"
 	"github.com/regentproject/regent/internal/protocol/rain"
 	"github.com/regentproject/regent/internal/protocol/rank"
 	"github.com/regentproject/regent/internal/protocol/ring"
@@ -101,6 +102,11 @@ var Types = []Type{
 	{Number: 235, Message: (*council.Objected)(nil), Any: true},
 	{Number: 236, Message: (*council.Inherit)(nil), Any: true},
 	{Number: 237, Message: (*council.Inherited)(nil), Any: true},
+
+	{Number: 240, Message: (*order.Ask)(nil)},
+	{Number: 241, Message: (*order.Ticket)(nil)},
+	{Number: 242, Message: (*order.Do)(nil)},
+	{Number: 243, Message: (*order.Told)(nil)},
 }
 
 var messages = newTable(Types)

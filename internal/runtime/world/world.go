@@ -8,6 +8,7 @@ import (
 	"net/netip"
 
 	"github.com/regentproject/regent/internal/clock"
+	"github.com/regentproject/regent/internal/protocol/order"
 	"github.com/regentproject/regent/internal/runtime"
 )
 
@@ -105,4 +106,26 @@ func Start[M any](ctx context.Context, m M) {
 	if take, ok := ctx.Value(startKey[M]{}).(func(M)); ok {
 		take(m)
 	}
+}
+
+// Orders are what an agent needs to give orders to the agents of other members, and to take theirs.
+type Orders struct {
+	// Execute takes an order of another member. It must not wait, and calls answer once.
+	Execute func(from string, body []byte, answer func([]byte))
+	// Take gets what sends an order and waits for its outcome.
+	Take func(SendOrder)
+}
+
+// SendOrder sends an order to a member. An error says why there is no outcome; the order may be executed then, unless the outcome says otherwise.
+type SendOrder func(ctx context.Context, to string, body []byte) (order.End, error)
+
+type ordersKey struct{}
+
+func WithOrders(ctx context.Context, o Orders) context.Context {
+	return context.WithValue(ctx, ordersKey{}, o)
+}
+
+func OrdersFrom(ctx context.Context) (Orders, bool) {
+	o, ok := ctx.Value(ordersKey{}).(Orders)
+	return o, ok
 }
