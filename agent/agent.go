@@ -132,6 +132,7 @@ func newAgent(file *config.File, o Options) (*Agent, error) {
 	a.programs = socket.New(a.core, a.gate)
 	a.web = httpd.New(a.core, a.gate)
 	a.web.Reread = a.reread
+	a.core.TakeOrders(a.web.CarryOut)
 	a.patroni = patroni.New(a.core, a.web)
 	if o.Dashboard != nil {
 		a.web.Dashboard = o.Dashboard(a)
@@ -265,27 +266,14 @@ func (a *Agent) reloads(ctx context.Context, s *server) {
 	}
 }
 
-// Resign asks the program that leads a group here to stop, and waits until the group was given up.
+// Resign asks the program that leads a group, on whatever host, to stop, and waits until the group was given up.
 func (a *Agent) Resign(ctx context.Context, group string) error {
-	err := a.gate.Permit(access.ClientOf(ctx), access.MayOperate, group)
-	if err == nil {
-		err = a.core.OrderTo(ctx, group, a.core.SwitchOrder(""))
-	}
-	a.gate.AuditOrder(ctx, "resign", group, "", err)
-	return err
+	return a.web.Give(ctx, "resign", group, &api.ResignOrder{})
 }
 
-// Transfer asks the program that leads a group here to stop, and waits until a member leads that was named.
+// Transfer asks the program that leads a group, on whatever host, to stop, and waits until a member leads that was named.
 func (a *Agent) Transfer(ctx context.Context, group, to string) error {
-	err := a.gate.Permit(access.ClientOf(ctx), access.MayOperate, group)
-	if err == nil {
-		err = a.core.CheckSuccessor(to)
-	}
-	if err == nil {
-		err = a.core.OrderTo(ctx, group, a.core.SwitchOrder(to))
-	}
-	a.gate.AuditOrder(ctx, "transfer", group, to, err)
-	return err
+	return a.web.Give(ctx, "transfer", group, &api.TransferOrder{To: to})
 }
 
 // Status returns how the agent and its member are, without the id of the council. It is for the dashboard, as are Members, Groups and Changes.

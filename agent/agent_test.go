@@ -85,11 +85,18 @@ func open(t *testing.T, n int, more string) *testCluster {
 // openOn starts the agents of a cluster in this process.
 func openOn(t *testing.T, c *cluster.Cluster) *testCluster {
 	t.Helper()
+	return openEach(t, c, func(string) {})
+}
+
+// openEach starts the agents of a cluster in this process, after edit has had the file of each.
+func openEach(t *testing.T, c *cluster.Cluster, edit func(file string)) *testCluster {
+	t.Helper()
 	h := &testCluster{links: c}
 	for _, name := range c.Names {
 		if err := c.WriteConfig(name); err != nil {
 			t.Fatal(err)
 		}
+		edit(c.ConfigFile(name))
 		h.agents = append(h.agents, &testAgent{name: name, socket: c.Socket(name), config: c.ConfigFile(name)})
 	}
 	for _, r := range h.agents {

@@ -5,11 +5,13 @@ import (
 	"encoding/json"
 	"errors"
 	"log/slog"
+	"net/http"
 	"os"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"github.com/regentproject/regent/agent/api"
 	"github.com/regentproject/regent/internal/owned"
 )
 
@@ -21,10 +23,12 @@ type AuditLine struct {
 	Group  string `json:"group,omitempty"`
 	// To is the member that a group was to be handed over to.
 	To string `json:"to,omitempty"`
+	// At is the host that was to carry the order out, if it is another one.
+	At string `json:"at,omitempty"`
 	// Who names the client, From its address or process.
 	Who  string `json:"who"`
 	From string `json:"from,omitempty"`
-	// Outcome is done, asked, refused or failed, and Detail says more.
+	// Outcome is done, asked, refused, failed or unknown, and Detail says more.
 	Outcome string `json:"outcome"`
 	Detail  string `json:"detail,omitempty"`
 	// Lost counts the lines before this one that were not written.
@@ -89,9 +93,10 @@ func (l *Log) lose() {
 	l.lostEver.Add(1)
 }
 
-// Order takes down an order of a client's, with what became of it.
-func (l *Log) Order(c *Client, action, group, to, outcome, detail string) {
-	l.Put(AuditLine{Action: action, Group: group, To: to, Who: c.String(), From: c.origin(), Outcome: outcome, Detail: detail})
+// Order takes down an order of a client's, with what became of it. The line has action, group, to, at, outcome and detail.
+func (l *Log) Order(c *Client, line AuditLine) {
+	line.Who, line.From = c.String(), c.origin()
+	l.Put(line)
 }
 
 // Refusal takes down that a client was refused.
@@ -164,7 +169,7 @@ func (l *Log) write(file *os.File, line AuditLine) {
 		l.log.Warn("lines of the audit log were lost", "lines", line.Lost)
 	}
 	if file == nil {
-		l.log.Info("audit", "action", line.Action, "group", line.Group, "to", line.To, "who", line.Who, "from", line.From,
+		l.log.Info("audit", "action", line.Action, "group", line.Group, "to", line.To, "at", line.At, "who", line.Who, "from", line.From,
 			"outcome", line.Outcome, "detail", line.Detail, "lost", line.Lost)
 		return
 	}
@@ -179,10 +184,10 @@ func (l *Log) write(file *os.File, line AuditLine) {
 	}
 }
 
-// AuditOrder takes down an order that did not come by a route of its own: the dashboard's.
-func (a *Gate) AuditOrder(ctx context.Context, action, group, to string, err error) {
-	outcome, detail := outcomeOf(err)
-	a.Audit.Order(ClientOf(ctx), action, group, to, outcome, detail)
+// AuditOrder takes down an order that did not come by a route of its own, such as the dashboard's. The line has action, group, to and at.
+func (a *Gate) AuditOrder(ctx context.Context, line AuditLine, err error) {
+	line.Outcome, line.Detail = outcomeOf(err)
+	a.Audit.Order(ClientOf(ctx), line)
 }
 
 // outcomeOf says in a word what became of an order.
@@ -192,6 +197,10 @@ func outcomeOf(err error) (outcome, detail string) {
 		return "done", ""
 	case errors.Is(err, context.Canceled):
 		return "asked", "its sender did not wait for the outcome"
+	}
+	var known *api.Error
+	if errors.As(err, &known) && known.Status == http.StatusGatewayTimeout {
+		return "unknown", err.Error()
 	}
 	return "failed", err.Error()
 }

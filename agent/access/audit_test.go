@@ -14,7 +14,7 @@ func TestAuditNeverBlocksAndCountsWhatItLost(t *testing.T) {
 	l := NewLog(slog.New(slog.DiscardHandler))
 	l.SetPath(path)
 	for range auditDepth + 5 { // nobody writes
-		l.Order(&Client{}, "resign", "g", "", "done", "")
+		l.Order(&Client{}, AuditLine{Action: "resign", Group: "g", Outcome: "done"})
 	}
 	if got := l.lost.Load(); got != 5 {
 		t.Errorf("%d lines lost, want 5", got)

@@ -24,6 +24,8 @@ type Client struct {
 	token, cert string
 	// login is what it logged in with on the dashboard, nil if it did not.
 	login *Login
+	// member is the one whose agent passed its order on. If that names no credentials the member itself speaks, which has judged its client.
+	member string
 	// from is its address over TCP.
 	from string
 	// Right is what its request needs of a group.
@@ -33,6 +35,12 @@ type Client struct {
 // String names the client, for the audit log.
 func (c *Client) String() string {
 	switch {
+	case c.member != "" && c.token != "":
+		return "member " + c.member + " for token " + c.token
+	case c.member != "" && c.cert != "":
+		return "member " + c.member + " for certificate " + c.cert
+	case c.member != "":
+		return "member " + c.member
 	case c.Local && c.pid != 0:
 		return fmt.Sprintf("uid %d", c.uid)
 	case c.Local:
@@ -47,8 +55,11 @@ func (c *Client) String() string {
 
 // origin says where the client is, for the audit log.
 func (c *Client) origin() string {
-	if c.Local {
+	switch {
+	case c.Local:
 		return fmt.Sprintf("socket, pid %d", c.pid)
+	case c.member != "":
+		return "host " + c.member
 	}
 	return c.from
 }
@@ -70,22 +81,25 @@ const (
 	mayRead Right = iota
 	MayLead
 	MayOperate
+	mayRemote
 )
 
-func (r Right) String() string { return [...]string{"read", "lead", "operate"}[r] }
+func (r Right) String() string {
+	return [...]string{"read", "lead", "operate", "operate from another host"}[r]
+}
 
 // A rule is a right of the configuration, with its clients resolved.
 type rule struct {
 	groups *config.Right
 	// clients are by right; nil: every client that has the role.
-	clients [3][]config.Principal
+	clients [4][]config.Principal
 }
 
 func newRules(file *config.File) ([]rule, error) {
 	var out []rule
 	for i := range file.Rights {
 		r := rule{groups: &file.Rights[i]}
-		for k, list := range [3][]string{mayRead: r.groups.Read, MayLead: r.groups.Lead, MayOperate: r.groups.Operate} {
+		for k, list := range [4][]string{mayRead: r.groups.Read, MayLead: r.groups.Lead, MayOperate: r.groups.Operate, mayRemote: r.groups.Remote} {
 			for _, text := range list {
 				p, err := config.ParsePrincipal(text)
 				if err != nil {
@@ -106,24 +120,34 @@ func (a *Rules) allows(c *Client, what Right, group string) bool {
 			return a.rules[i].allows(c, what)
 		}
 	}
-	return true
+	return unlisted(c, what)
+}
+
+// unlisted returns whether a client may do what no rule says anything about. Orders of local users stay on their host: a number of a user means
+// nothing elsewhere.
+func unlisted(c *Client, what Right) bool {
+	return what != mayRemote || c.isOperator() || c.token != "" || c.cert != ""
 }
 
 // allowsAll returns whether a client may do something with every group.
 func (a *Rules) allowsAll(c *Client, what Right) bool {
-	return !slices.ContainsFunc(a.rules, func(r rule) bool { return !r.allows(c, what) })
+	return unlisted(c, what) && !slices.ContainsFunc(a.rules, func(r rule) bool { return !r.allows(c, what) })
 }
 
 func (r *rule) allows(c *Client, what Right) bool {
-	if c.isOperator() || r.clients[what] == nil || lists(r.clients[what], c) {
+	if c.isOperator() || r.clients[what] == nil && unlisted(c, what) || lists(r.clients[what], c) {
 		return true
 	}
 	// Clients that may lead or operate may also look.
 	return what == mayRead && (lists(r.clients[MayLead], c) || lists(r.clients[MayOperate], c))
 }
 
-// isOperator returns whether the client is root or the agent's own user. Both may do everything.
+// isOperator returns whether the client is root or the agent's own user. Both may do everything. So may a member that speaks for itself: members trust one
+// another, and it passes on what its own root, or a user to whom it gives the right, has ordered.
 func (c *Client) isOperator() bool {
+	if c.member != "" && c.token == "" && c.cert == "" {
+		return true
+	}
 	return c.Local && c.pid != 0 && (c.uid == 0 || c.uid == os.Geteuid())
 }
 
@@ -200,4 +224,40 @@ func (a *Gate) PermitAll(ctx context.Context) error {
 		return errPartly
 	}
 	return errPartial
+}
+
+// PermitRemote returns an error if the order of a client about a group may not be passed on to another host, or taken from one. Without a group the
+// order is about all.
+func (a *Gate) PermitRemote(c *Client, group string) error {
+	rights := a.Access.Load()
+	switch {
+	case group == "" && !rights.allowsAll(c, mayRemote):
+		return api.Errorf(http.StatusForbidden, "%s may not operate all groups from another host: rights.remote in the agent's configuration", c)
+	case group != "" && !rights.allows(c, mayRemote, group):
+		return api.Errorf(http.StatusForbidden, "group %.40q: %s may not operate it from another host: rights.remote in the agent's configuration", group, c)
+	}
+	return nil
+}
+
+// Credentials returns the names of the token or the certificate of a client; empty if it has none.
+func (c *Client) Credentials() (token, cert string) { return c.token, c.cert }
+
+// OfMember returns the client whose order a member has passed on, by the names of its credentials. What it may do is what this host's configuration says of
+// these names.
+func (a *Gate) OfMember(member, token, cert string) *Client {
+	c := &Client{member: member, token: token, cert: cert, Right: MayOperate}
+	rights := a.Access.Load()
+	switch {
+	case token == "" && cert == "":
+		c.Role = Writer
+	case token != "":
+		for i := range rights.tokens {
+			if rights.tokens[i].name == token {
+				c.Role = max(c.Role, rights.tokens[i].role)
+			}
+		}
+	case slices.Contains(rights.writeNames, cert):
+		c.Role = Writer
+	}
+	return c
 }

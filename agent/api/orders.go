@@ -94,7 +94,7 @@ type StreamEvent struct {
 
 // DrainOrder is the body of a drain and of an undrain.
 type DrainOrder struct {
-	// Member is this host: an order for another one has gone astray.
+	// Member is the host. The order is passed on if that is another one.
 	Member string `json:"member"`
 	// Yes drains it although no other host could lead.
 	Yes bool `json:"yes,omitempty"`
@@ -108,4 +108,6 @@ type Drained struct {
 	// elsewhere that may lead.
 	Moved      int      `json:"moved"`
 	Leaderless []string `json:"leaderless,omitempty"`
+	// MoreLeaderless counts those that Leaderless leaves out: another host was drained, and has too many to name them.
+	MoreLeaderless int `json:"more_leaderless,omitempty"`
 }

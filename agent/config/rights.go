@@ -12,10 +12,12 @@ import (
 type Right struct {
 	// Groups are names; one that ends with * stands for all that begin so.
 	Groups []string `yaml:"groups"`
-	// Lead, Operate and Read list clients: uid:USER, gid:GROUP, token:NAME, cert:NAME or anyone.
+	// Lead, Operate, Read and Remote list clients: uid:USER, gid:GROUP, token:NAME, cert:NAME or anyone.
 	Lead    []string `yaml:"lead"`
 	Operate []string `yaml:"operate"`
 	Read    []string `yaml:"read"`
+	// Remote lists clients whose orders are passed on to the host that leads.
+	Remote []string `yaml:"remote"`
 }
 
 // Matches returns whether the right is about a group.
@@ -87,8 +89,8 @@ func (f *File) checkRights(fail failer) {
 		if len(r.Groups) == 0 {
 			fail("rights: rule %d names no groups: list them in groups; * stands for all", i+1)
 		}
-		lists := map[string][]string{"lead": r.Lead, "operate": r.Operate, "read": r.Read}
-		for _, key := range []string{"lead", "operate", "read"} {
+		lists := map[string][]string{"lead": r.Lead, "operate": r.Operate, "read": r.Read, "remote": r.Remote}
+		for _, key := range []string{"lead", "operate", "read", "remote"} {
 			if list := lists[key]; list != nil && len(list) == 0 {
 				fail("rights: rule %d: %s is empty: list clients (uid:0 for root alone), or leave the key out", i+1, key)
 			}

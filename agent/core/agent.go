@@ -74,6 +74,9 @@ type Agent struct {
 	// Removed is closed when the council has removed this host. The member leaves by itself then.
 	Removed    chan struct{}
 	removeOnce sync.Once
+	// execute carries out orders of other hosts; send sends them some, once there is a member.
+	execute func(ctx context.Context, from string, body []byte) (answer []byte)
+	send    atomic.Pointer[world.SendOrder]
 
 	mu      sync.Mutex
 	nextID  uint64
@@ -205,6 +208,9 @@ func (a *Agent) JoinBy(ctx context.Context, c regent.Config, e Elector, rekey fu
 	})
 	reported := world.WithReport(started, func(waiting string, counts func() world.PacketCounts) { a.founding.Store(&founding{waiting, counts}) })
 	in := world.WithRekey(world.WithClock(reported, a.clock), rekey)
+	if a.execute != nil {
+		in = world.WithOrders(in, a.orders())
+	}
 	m, err := e.Join(world.WithMirror(in, a.deadlines), c)
 	if errors.Is(err, syscall.EADDRINUSE) {
 		return fmt.Errorf("%w: is another agent running? stop it, or change the member's address, or bind", err)

@@ -3,6 +3,7 @@ package core
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"net/http"
 	"slices"
 	"strings"
@@ -78,7 +79,7 @@ func (a *Agent) checkDrain(drain bool, o *api.DrainOrder) error {
 	case !slices.ContainsFunc(a.Members(), func(m regent.PeerStatus) bool { return m.Name == o.Member }):
 		return noMember(o.Member, a.Members())
 	}
-	return api.Errorf(http.StatusConflict, "this is host %s: only the agent of %s can do that: %s", a.Name, o.Member, a.commandAt(o.Member, command+o.Member))
+	return a.elsewhere(o.Member, command+o.Member, fmt.Sprintf("this is host %s: only the agent of %s can do that", a.Name, o.Member))
 }
 
 // cannotDrain returns an error if no other member could lead, with what keeps each of them from it.

@@ -3,6 +3,7 @@ package core
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"slices"
 	"strings"
@@ -43,7 +44,20 @@ func (a *Agent) notLedHere(c *api.Change, command string) error {
 	case c.Leader == a.Name:
 		return api.Errorf(http.StatusConflict, "group %s: no program here leads it any more", c.Group)
 	}
-	return api.Errorf(http.StatusConflict, "group %s: %s leads it, so only its agent can do that: %s", c.Group, c.Leader, a.commandAt(c.Leader, command))
+	return a.elsewhere(c.Leader, command, fmt.Sprintf("group %s: %s leads it, so only its agent can do that", c.Group, c.Leader))
+}
+
+// An Elsewhere says that the agent of another host has to carry an order out.
+type Elsewhere struct {
+	Host string
+	// Why says so, and Command what to run there.
+	Why, Command string
+}
+
+func (e *Elsewhere) Error() string { return e.Why + ": " + e.Command }
+
+func (a *Agent) elsewhere(host, command, why string) error {
+	return api.WithStatus(http.StatusConflict, &Elsewhere{Host: host, Why: why, Command: a.commandAt(host, command)})
 }
 
 // commandAt says how to give an order at another member.

@@ -57,6 +57,8 @@ type (
 		CheckMember(to string) error
 		CheckSuccessor(to string) error
 		Order(ctx context.Context, k *core.Candidate, o *core.Order) error
+		// Send has the agent of another member carry an order out.
+		Send(ctx context.Context, to string, body []byte) ([]byte, error)
 		LeaderAfter(ctx context.Context, group string, token uint64, to string) api.Outcome
 		// Drain moves all leadership away from this host, or lets its programs lead again.
 		Drain(ctx context.Context, drain bool, o *api.DrainOrder) (api.Drained, error)

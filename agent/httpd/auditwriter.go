@@ -17,8 +17,8 @@ type auditWriter struct {
 	query *http.Request
 	route *Route
 	once  sync.Once
-	// to is the member that the order names, and what says more of it.
-	to, what string
+	// to is the member that the order names, what says more of it, and at is the other host that was to carry it out.
+	to, what, at string
 }
 
 // audited returns a writer that has refusals and orders written to the audit log.
@@ -46,15 +46,27 @@ func (w *auditWriter) end() {
 
 // AuditOrder has the line of an order name the member that a group is to be handed over to, and say more of the order.
 func AuditOrder(w http.ResponseWriter, to, what string) {
+	if x := auditOf(w); x != nil {
+		x.to, x.what = fmt.Sprintf("%.64s", to), fmt.Sprintf("%.500s", what) // nobody has looked at them yet
+	}
+}
+
+// auditAt has the line of an order name the other host that was to carry it out.
+func auditAt(w http.ResponseWriter, at string) {
+	if x := auditOf(w); x != nil {
+		x.at = at
+	}
+}
+
+func auditOf(w http.ResponseWriter) *auditWriter {
 	for {
 		switch x := w.(type) {
 		case *auditWriter:
-			x.to, x.what = fmt.Sprintf("%.64s", to), fmt.Sprintf("%.500s", what) // nobody has looked at them yet
-			return
+			return x
 		case interface{ Unwrap() http.ResponseWriter }:
 			w = x.Unwrap()
 		default:
-			return
+			return nil
 		}
 	}
 }
@@ -72,7 +84,7 @@ func (w *auditWriter) order(outcome, detail string) {
 	if w.what != "" {
 		detail = w.what + ": " + detail
 	}
-	w.agent.gate.Audit.Order(access.ClientOf(w.query.Context()), w.route.Audit, w.group(), w.to, outcome, detail)
+	w.agent.gate.Audit.Order(access.ClientOf(w.query.Context()), access.AuditLine{Action: w.route.Audit, Group: w.group(), To: w.to, At: w.at, Outcome: outcome, Detail: detail})
 }
 
 func (w *auditWriter) note(status int) {
@@ -81,6 +93,8 @@ func (w *auditWriter) note(status int) {
 	case status == http.StatusUnauthorized || status == http.StatusForbidden:
 		w.agent.gate.Audit.Refusal(access.ClientOf(q.Context()), q.Method+" "+q.URL.Path, w.group(), errors.New(http.StatusText(status)))
 	case w.route.Audit == "":
+	case status == http.StatusGatewayTimeout:
+		w.order("unknown", "the host got the order and did not answer")
 	case status < http.StatusBadRequest:
 		w.order("done", http.StatusText(status))
 	default:

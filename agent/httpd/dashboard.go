@@ -127,7 +127,7 @@ func (a *Server) serveLogin(w http.ResponseWriter, q *http.Request) {
 		return
 	}
 	a.attempts.refund(from)
-	a.gate.Audit.Order(who, "login", "", "", "done", "")
+	a.gate.Audit.Order(who, access.AuditLine{Action: "login", Outcome: "done"})
 	http.SetCookie(w, cookie)
 	s := a.pageSession(q, who)
 	s.Key = key
@@ -159,7 +159,7 @@ func (a *Server) serveLogout(w http.ResponseWriter, q *http.Request) {
 		return
 	}
 	if c := access.ClientOf(q.Context()); c.LoginOf() != nil {
-		a.gate.Audit.Order(c, "logout", "", "", "done", "")
+		a.gate.Audit.Order(c, access.AuditLine{Action: "logout", Outcome: "done"})
 	}
 	http.SetCookie(w, a.gate.LogOut(q))
 	w.WriteHeader(http.StatusNoContent)

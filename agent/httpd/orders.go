@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/regentproject/regent"
@@ -15,9 +16,11 @@ import (
 	"github.com/regentproject/regent/why"
 )
 
-// An order is a row of the table of what operators may ask for.
-type order struct {
+// An orderRow is a row of the table of what operators may ask for.
+type orderRow struct {
 	Route
+	// passes says that the order is passed on to the host that has to carry it out.
+	passes bool
 	// body returns an empty body, and about what the audit log has of one: the member that it names, and more.
 	body  func() any
 	about func(body any) (to, what string)
@@ -26,9 +29,9 @@ type order struct {
 }
 
 // newOrder returns a row. The body of the order is a B; about may be nil.
-func newOrder[B any](r Route, about func(*B) (to, what string), do func(ctx context.Context, group string, body *B) (status int, out any, err error)) order {
+func newOrder[B any](r Route, about func(*B) (to, what string), do func(ctx context.Context, group string, body *B) (status int, out any, err error)) orderRow {
 	r.Method, r.Requires, r.In = "POST", access.Writer, *new(B)
-	return order{
+	return orderRow{
 		Route: r,
 		body:  func() any { return new(B) },
 		about: func(body any) (to, what string) {
@@ -42,7 +45,7 @@ func newOrder[B any](r Route, about func(*B) (to, what string), do func(ctx cont
 }
 
 // orders is the table.
-func (s *Server) orders() []order {
+func (s *Server) orders() []orderRow {
 	outcomes := func(done any, more ...int) map[int]any {
 		out := map[int]any{200: done, 400: api.Refusal{}, 409: api.Refusal{}, 413: api.Refusal{}, 503: api.Refusal{}}
 		for _, status := range more {
@@ -53,18 +56,18 @@ func (s *Server) orders() []order {
 		}
 		return out
 	}
-	return []order{
-		newOrder(Route{Path: "/v1/groups/{group}/resign", Right: access.MayOperate, Audit: "resign", Out: outcomes(api.Outcome{}, 404),
-			Summary: "Ask the program here that leads to stop, and give the group up once it has."}, nil, s.resign),
-		newOrder(Route{Path: "/v1/groups/{group}/transfer", Right: access.MayOperate, Audit: "transfer", Out: outcomes(api.Outcome{}, 404),
-			Summary: "Ask the program here that leads to stop, and hand the group over to another member once it has."},
+	table := []orderRow{
+		newOrder(Route{Path: "/v1/groups/{group}/resign", Right: access.MayOperate, Audit: "resign", Out: outcomes(api.Outcome{}, 404, 504),
+			Summary: "Ask the program that leads to stop, on whatever host, and give the group up once it has; 504: the outcome is unknown."}, nil, s.resign),
+		newOrder(Route{Path: "/v1/groups/{group}/transfer", Right: access.MayOperate, Audit: "transfer", Out: outcomes(api.Outcome{}, 404, 504),
+			Summary: "Ask the program that leads to stop, on whatever host, and hand the group over to another member once it has; 504: the outcome is unknown."},
 			func(o *api.TransferOrder) (string, string) { return o.To, "" }, s.transfer),
 		newOrder(Route{Path: "/v1/groups/{group}/edict", Right: access.MayLead, Out: outcomes(api.StampInfo{}, 404),
 			Summary: "Stamp an order of the program here that leads."}, nil, s.edict),
-		newOrder(Route{Path: "/v1/drain", Right: access.MayOperate, All: true, Audit: "drain", Out: outcomes(api.Drained{}),
-			Summary: "Move all leadership away from this host, and keep it away, also after a restart of the agent."}, nil, s.drain(true)),
-		newOrder(Route{Path: "/v1/undrain", Right: access.MayOperate, All: true, Audit: "undrain", Out: outcomes(api.Drained{}),
-			Summary: "Let programs of this host lead again."}, nil, s.drain(false)),
+		newOrder(Route{Path: "/v1/drain", Right: access.MayOperate, All: true, Audit: "drain", Out: outcomes(api.Drained{}, 504),
+			Summary: "Move all leadership away from a host, and keep it away, also after a restart of its agent; 504: the outcome is unknown."}, nil, s.drain(true)),
+		newOrder(Route{Path: "/v1/undrain", Right: access.MayOperate, All: true, Audit: "undrain", Out: outcomes(api.Drained{}, 504),
+			Summary: "Let programs of a host lead again; 504: the outcome is unknown."}, nil, s.drain(false)),
 		newOrder(Route{Path: "/v1/council", Right: access.MayOperate, All: true, Audit: "members", Out: outcomes(api.CouncilInfo{}, 202),
 			Summary: "Add, remove, replace or change members while the council runs; 202 while the change goes on."},
 			func(o *api.CouncilOrder) (string, string) { return "", o.String() }, s.changeCouncil),
@@ -75,6 +78,10 @@ func (s *Server) orders() []order {
 		newOrder(Route{Path: "/v1/keys", Out: outcomes(api.Health{}),
 			Summary: "Write to the audit log who has changed keys in the files of this host, and put them in force if asked to: for 'regent keys', on the unix socket."}, nil, s.keysChanged),
 	}
+	for i := range table {
+		table[i].passes = slices.Contains([]string{"resign", "transfer", "drain", "undrain"}, table[i].Audit)
+	}
+	return table
 }
 
 // writeRoutes are the routes that change something.
@@ -87,7 +94,7 @@ func (s *Server) writeRoutes() (out []Route) {
 }
 
 // serveOrder gives the order of a request.
-func (s *Server) serveOrder(w http.ResponseWriter, q *http.Request, o *order) {
+func (s *Server) serveOrder(w http.ResponseWriter, q *http.Request, o *orderRow) {
 	body := o.body()
 	err := Decode(q, body)
 	to, what := o.about(body)
@@ -100,7 +107,11 @@ func (s *Server) serveOrder(w http.ResponseWriter, q *http.Request, o *order) {
 		WriteError(w, err)
 		return
 	}
-	s.Answer(w, q, func(ctx context.Context) (int, any, error) { return o.do(ctx, group, body) })
+	s.Answer(w, q, func(ctx context.Context) (int, any, error) {
+		at, status, out, err := s.give(ctx, o, group, body)
+		auditAt(w, at)
+		return status, out, err
+	})
 }
 
 // Answer answers a request with the outcome of what it asks for, which may take as long as its sender waits.

@@ -192,21 +192,26 @@ func WriteJSON(w http.ResponseWriter, status int, body any) {
 	_ = json.NewEncoder(w).Encode(body)
 }
 
-// WriteError writes an error, with the status that it has or that fits it.
-func WriteError(w http.ResponseWriter, err error) {
-	status := http.StatusInternalServerError
+// statusOf returns the status that an error has or that fits it.
+func statusOf(err error) int {
 	var known *api.Error
 	var large *http.MaxBytesError
 	switch {
 	case errors.As(err, &known):
-		status = known.Status
+		return known.Status
 	case errors.As(err, &large):
-		status = http.StatusRequestEntityTooLarge
+		return http.StatusRequestEntityTooLarge
 	case errors.Is(err, core.ErrJoining), errors.Is(err, core.ErrStopping), errors.Is(err, regent.ErrClosed), errors.Is(err, regent.ErrNoLeader):
-		status = http.StatusServiceUnavailable
+		return http.StatusServiceUnavailable
 	case errors.Is(err, regent.ErrNotLeader), errors.Is(err, engine.ErrUnsupported):
-		status = http.StatusConflict
+		return http.StatusConflict
 	}
+	return http.StatusInternalServerError
+}
+
+// WriteError writes an error, with the status that it has or that fits it.
+func WriteError(w http.ResponseWriter, err error) {
+	status := statusOf(err)
 	switch {
 	case errors.Is(err, errUnknownToken):
 		w.Header().Set("WWW-Authenticate", `Bearer error="invalid_token"`)

@@ -361,13 +361,13 @@ func (c *conn) handleCandidacy(r *session.Request, k *core.Candidate) {
 		k.ReportFreeze(c.cause(r))
 		c.send(&session.Event{Event: session.Done, ID: r.ID})
 	case r.Do == session.Resign:
-		c.agent.gate.Audit.Order(c.client, "resign", k.Group, "", "asked", "by the program itself")
+		c.agent.gate.Audit.Order(c.client, access.AuditLine{Action: "resign", Group: k.Group, Outcome: "asked", Detail: "by the program itself"})
 		o := core.NewOrder(regent.Cause{Why: why.Resigned, Member: c.agent.core.About().Name}, "")
 		k.ReportStopped(c.cause(r), o) // now: what ends the connection comes after it
 		c.inBackground(r, func() { c.awaitGivenUp(r, k, o) })
 	case r.Do == session.Transfer:
 		if !r.Ask {
-			c.agent.gate.Audit.Order(c.client, "transfer", k.Group, r.To, "asked", "by the program itself")
+			c.agent.gate.Audit.Order(c.client, access.AuditLine{Action: "transfer", Group: k.Group, To: r.To, Outcome: "asked", Detail: "by the program itself"})
 		}
 		c.inBackground(r, func() { c.transfer(r, k) })
 	}

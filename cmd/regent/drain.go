@@ -14,21 +14,22 @@ import (
 
 func drainCommand() *cobra.Command {
 	c, order, send := drainOrder("drain")
-	c.Short = "Move all leadership away from this host, and keep it away"
-	c.Long = `Asks all programs of this host that lead to stop, hands their groups over to other hosts,
-and keeps this host from leading until 'regent undrain', also after restarts of the agent
-and the host. Programs keep campaigning, and wait. The host votes as before. HOST is the name
-of this host, so that the command is not run on the wrong one.
+	c.Short = "Move all leadership away from a host, and keep it away"
+	c.Long = `Asks all programs of HOST that lead to stop, hands their groups over to other hosts, and keeps
+HOST from leading until 'regent undrain', also after restarts of its agent and of the host.
+Programs keep campaigning, and wait. HOST votes as before. Run it on any host: the agent passes
+the order on to HOST if you are root, or have the right 'remote' for all groups.
 
-The command returns when no program here leads any more. It is refused if no other host could
-lead; --yes drains the host nevertheless. It lists groups that have no leader afterwards
+The command returns when no program of HOST leads any more. It is refused if no other host
+could lead; --yes drains HOST nevertheless. It lists groups that have no leader afterwards
 because no program campaigns elsewhere.
 
-The exit status is 1 if the host was not drained.`
+The exit status is 1 if HOST was not drained, or if the outcome is unknown because it does not
+answer.`
 	c.Example = `  regent drain host2
   regent drain host2 && systemctl stop regent
   regent drain host2 --yes --json`
-	c.Flags().BoolVar(&order.Yes, "yes", false, "drain this host although no other host could lead")
+	c.Flags().BoolVar(&order.Yes, "yes", false, "drain HOST although no other host could lead")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		var out api.Drained
 		if printed, err := send(c, args[0], &out); printed || err != nil {
@@ -39,6 +40,9 @@ The exit status is 1 if the host was not drained.`
 		for _, g := range out.Leaderless {
 			fmt.Fprintf(w, "%s: no leader: no program campaigns for it on a host that may lead\n", g)
 		}
+		if out.MoreLeaderless > 0 {
+			fmt.Fprintf(w, "%s more without a leader: 'regent who' lists them\n", cli.Count(out.MoreLeaderless, "group"))
+		}
 		return nil
 	}
 	return c
@@ -46,11 +50,11 @@ The exit status is 1 if the host was not drained.`
 
 func undrainCommand() *cobra.Command {
 	c, _, send := drainOrder("undrain")
-	c.Short = "Let programs of this host lead again"
-	c.Long = `Ends a drain: programs of this host may lead again. They lead when groups have no leader; with
-balance in the configuration, groups move back. HOST is the name of this host.
+	c.Short = "Let programs of a host lead again"
+	c.Long = `Ends a drain: programs of HOST may lead again. They lead when groups have no leader; with balance
+in the configuration, groups move back. Run it on any host, like 'regent drain'.
 
-The exit status is 1 if the host is still drained.`
+The exit status is 1 if HOST is still drained, or if the outcome is unknown.`
 	c.Example = `  regent undrain host2`
 	c.RunE = func(c *cobra.Command, args []string) error {
 		var out api.Drained
@@ -68,7 +72,7 @@ func drainOrder(verb string) (c *cobra.Command, order *api.DrainOrder, send func
 	var socket string
 	var asJSON bool
 	order = &api.DrainOrder{}
-	c = &cobra.Command{Use: verb + " HOST", ValidArgsFunction: thisHost, Args: cli.Args}
+	c = &cobra.Command{Use: verb + " HOST", ValidArgsFunction: hostNames, Args: cli.Args}
 	socketFlag(c, &socket)
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	send = func(c *cobra.Command, host string, out *api.Drained) (bool, error) {
@@ -81,14 +85,12 @@ func drainOrder(verb string) (c *cobra.Command, order *api.DrainOrder, send func
 	return c, order, send
 }
 
-// thisHost completes the name of this host.
-func thisHost(c *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-	var s api.AgentStatus
-	socket, _ := c.Flags().GetString("socket")
-	if len(args) > 0 || newClient(socket).get(c.Context(), "/v1/status", &s) != nil {
+// hostNames completes the names of all members.
+func hostNames(c *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+	if len(args) > 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
-	return []string{s.Name}, cobra.ShellCompDirectiveNoFileComp
+	return memberNames(c), cobra.ShellCompDirectiveNoFileComp
 }
 
 // drainedHosts returns the names of members that are drained.
@@ -117,6 +119,6 @@ func showDrained(w io.Writer, p palette, members []regent.PeerStatus) {
 		fmt.Fprintln(w, p.bold("this host is drained:"), "regent undrain", host)
 	}
 	if hosts := drainedHosts(members); len(hosts) > 0 {
-		fmt.Fprintf(w, "%s %s ('regent undrain HOST' there lets it lead again)\n", p.bold("drained:"), strings.Join(hosts, ", "))
+		fmt.Fprintf(w, "%s %s ('regent undrain HOST' lets it lead again)\n", p.bold("drained:"), strings.Join(hosts, ", "))
 	}
 }

@@ -15,14 +15,15 @@ func resignCommand() *cobra.Command {
 	var order api.ResignOrder
 	c := &cobra.Command{
 		Use:   "resign GROUP",
-		Short: "Ask the program here that leads to give its group up",
-		Long: `Asks the program of this host that leads GROUP to stop, and gives the group up when the
-program has stopped. The program may campaign again, and may win: stop it, or hand the group
-over with 'regent transfer'.
+		Short: "Ask the program that leads to give its group up",
+		Long: `Asks the program that leads GROUP to stop, on whatever host it runs, and gives the group up when
+the program has stopped. The program may campaign again, and may win: stop it, or hand the
+group over with 'regent transfer'. Run it on any host: the agent passes the order on to the
+leader's host if you are root, or have the right 'remote'.
 
-The command returns when the group is given up. The exit status is 1 if no program of this
-host leads the group; the message names the host to run the command on. Hosts lead local and
-eventual groups without a program, so these cannot be resigned.`,
+The command returns when the group is given up. The exit status is 1 if no program leads the
+group, or if the outcome is unknown because the leader's host does not answer. Hosts lead local
+and eventual groups without a program, so these cannot be resigned.`,
 		Example: `  regent resign billing
   regent resign billing --token 41`,
 		Args:              cli.Args,

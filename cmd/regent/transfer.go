@@ -16,12 +16,13 @@ func transferCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "transfer GROUP MEMBER",
 		Short: "Hand a group over to another member",
-		Long: `Asks the program of this host that leads GROUP to stop, and hands the group over to MEMBER
-when the program has stopped. A program must be campaigning at MEMBER; otherwise the command
-is refused and the program here goes on.
+		Long: `Asks the program that leads GROUP to stop, on whatever host it runs, and hands the group over to
+MEMBER when the program has stopped. A program must be campaigning at MEMBER; otherwise the
+command is refused and the program that leads goes on. Run it on any host: the agent passes the
+order on to the leader's host if you are root, or have the right 'remote'.
 
-The command returns when MEMBER leads. The exit status is 1 if the group was not handed over;
-the message states why, and names the host to run the command on if another host leads.`,
+The command returns when MEMBER leads. The exit status is 1 if the group was not handed over,
+or if the outcome is unknown because the leader's host does not answer; the message states why.`,
 		Example: `  regent transfer billing host2`,
 		Args:    cli.Args,
 		ValidArgsFunction: func(c *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
@@ -58,9 +59,7 @@ func memberNames(c *cobra.Command) []string {
 	}
 	var names []string
 	for _, m := range list.Members {
-		if !m.Self {
-			names = append(names, m.Name)
-		}
+		names = append(names, m.Name)
 	}
 	return names
 }

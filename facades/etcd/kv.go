@@ -234,7 +234,7 @@ func (s *Server) resign(ctx context.Context, remove *pb.DeleteRangeRequest, crea
 	}
 	c.session.resign(c)
 	c.given(ctx)
-	s.gate.Audit.Order(access.ClientOf(ctx), "resign", c.group, "", "done", "")
+	s.gate.Audit.Order(access.ClientOf(ctx), access.AuditLine{Action: "resign", Group: c.group, Outcome: "done"})
 	return &pb.TxnResponse{Header: s.header(created), Succeeded: true,
 		Responses: []*pb.ResponseOp{{Response: &pb.ResponseOp_ResponseDeleteRange{ResponseDeleteRange: &pb.DeleteRangeResponse{Header: s.header(created), Deleted: 1}}}}}, nil
 }

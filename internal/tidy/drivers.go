@@ -36,8 +36,9 @@ var tenureTimers = map[string]map[string]string{
 		"renewals.go": "looks which leases were renewed",
 	},
 	"agent/httpd": {
-		"orders.go": "bounds how long an operator waits for an answer",
-		"roles.go":  "bounds a proof, and keeps a stream open",
+		"elsewhere.go": "bounds how long the order of another host is waited for",
+		"orders.go":    "bounds how long an operator waits for an answer",
+		"roles.go":     "bounds a proof, and keeps a stream open",
 	},
 	"agent/patroni":   {"patroni.go": "bounds how long an operator waits, and gives an order at the time that was asked for"},
 	"agent/processes": {},
