@@ -259,3 +259,35 @@ func TestMembersFailWhileTheCouncilChanges(t *testing.T) {
 		w.agree("a", "b", "c", "d", "f", "g")
 	})
 }
+
+// Two of three are lost, and the third goes on alone. It is asked to recover what all three had, by an agreement above all before; another host joins it.
+func TestConsistentGroupGoesOnWithSurvivors(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorkforce(t, []string{"a", "b", "c"}, "d")
+		before := w.now("a")
+		w.crash("b")
+		w.crash("c")
+		time.Sleep(6 * time.Minute)
+		if v := w.now("a"); v.Agreement != nil {
+			t.Fatalf("a is in %+v", v.Agreement)
+		}
+		if look, err := w.give("a", false, "b", "c"); err != nil || look.Heir == "" {
+			t.Fatalf("%+v, %v", look, err)
+		}
+		w.agree("a")
+		v := w.now("a")
+		failed := slices.Clone(v.Agreement.Failed)
+		slices.Sort(failed)
+		if v.Token < before.Token+1<<40 || !slices.Equal(failed, []string{"a", "b", "c"}) || v.Agreement.Number != before.Agreement.Number+1 {
+			t.Errorf("token %d after %d, agreement %+v after %+v", v.Token, before.Token, v.Agreement, before.Agreement)
+		}
+		go w.welcome("d")
+		w.change("a", roster.Change{Add: []Peer{w.peers["d"]}})
+		w.work("d")
+		w.agree("a", "d")
+		w.crash("a")
+		w.restart("a")
+		w.work("a")
+		w.agree("a", "d")
+	})
+}

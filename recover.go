@@ -16,15 +16,12 @@ import (
 
 // Recover gives the council up, which has lost a majority of its voters for good, and goes on with the members that are left, as another council. All of
 // these must agree, and one that has heard a lost member within the last minute (or ten times [Timing.LongestLease]) does not. Recover returns when the new
-// council is settled, and leaders can be elected again. A council with consistent groups is not given up. If ctx ends before, what was agreed on goes on without the caller.
+// council is settled, and leaders can be elected again. If ctx ends before, what was agreed on goes on without the caller.
 //
 // [roster.Unpromised] says what can no longer be promised afterwards; it is shown until [Member.Acknowledge]. With Try nothing is changed.
 func (m *Member) Recover(ctx context.Context, r roster.Recovery) (roster.Outlook, error) {
 	if err := m.mayChange(); err != nil {
 		return roster.Outlook{}, err
-	}
-	if m.config.Consistent {
-		return roster.Outlook{}, fmt.Errorf("recover: %w: it has consistent groups, and what only lost members knew of their views cannot be found out: begin a new council", roster.ErrFixed)
 	}
 	ask := agreed.Recovery{Lost: r.Lost, At: uint64(time.Now().Unix()), By: m.config.Name, Try: r.Try}
 	rand.Read(ask.ID[:])

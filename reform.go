@@ -164,10 +164,7 @@ func (m *Member) first() error {
 func (m *Member) changeableMachine(leases func(*council) nerio.Config, saved []byte, seed uint64) (protocol.Machine, error) {
 	t := m.timing()
 	o := agreed.Options{Name: m.config.Name, RoundTrip: t.RoundTrip, Renew: t.Renew, Dead: max(leastDead, 2*t.LongestLease),
-		Quiet: max(leastQuiet, 2*t.LongestLease), Patience: changePatience, Answer: max(changeAnswer, 8*t.RoundTrip), MournPromises: mournPromises}
-	if !m.config.Consistent {
-		o.Mourn = leastMourn
-	}
+		Quiet: max(leastQuiet, 2*t.LongestLease), Patience: changePatience, Answer: max(changeAnswer, 8*t.RoundTrip), Mourn: leastMourn, MournPromises: mournPromises}
 	if all := m.council(); !all.changed() {
 		o.First = m.council().conf
 	}

@@ -66,6 +66,7 @@ func Unpromised() []string {
 		"A lost member that is alive elsewhere may lead beside the new council, if a majority of the old one can reach it. Only fences stop what it does. Make sure that the lost members are off.",
 		"The tokens of the new council are above all that the survivors have seen, by more than a trillion. Fences that have seen one of these refuse the lost members. A fence that has not does not.",
 		"What only lost members knew is gone: the last leaders, the values of leaders, and changes of the council that the survivors had not heard of.",
+		"Consistent groups begin again from the last agreement that a survivor knows. What only lost members had agreed on is not known. So what they have recovered since may be recovered once more; and what a member left that joined the council without the survivors hearing of it is recovered by nobody.",
 		"Lost members cannot come back as they are. Empty their directories, and add them to the new council.",
 	}
 }

@@ -381,21 +381,24 @@ func (c *heirLives) Finish() error {
 	return nil
 }
 
-func (c *heirLives) lives(id protocol.CouncilID, x *heirCouncil) error {
+// judged says whether a council must live: none of its voters has forgotten anything, or goes on elsewhere. Otherwise somebody has to decide.
+func (c *heirLives) judged(id protocol.CouncilID, x *heirCouncil) bool {
 	if x.latest == nil {
+		return false
+	}
+	for r := range x.latest.Voters().All() {
+		if heir := c.stopped[r]; c.forgot.Has(r) || c.at[r] != id && c.descends(c.at[r], id) || heir != nil && heir.Council != id {
+			return false
+		}
+	}
+	return true
+}
+
+func (c *heirLives) lives(id protocol.CouncilID, x *heirCouncil) error {
+	if !c.judged(id, x) {
 		return nil
 	}
-	var hosts protocol.Set
-	for r := range protocol.Rank(len(c.at)) {
-		m := x.latest.Named(r.String())
-		if m == nil || m.Role == council.Observer {
-			continue
-		}
-		hosts.Add(r)
-		if heir := c.stopped[r]; c.forgot.Has(r) || c.at[r] != id && c.descends(c.at[r], id) || heir != nil && heir.Council != id {
-			return nil // somebody has to decide
-		}
-	}
+	hosts := x.latest.Voters()
 	for r := range hosts.All() {
 		if c.at[r] != id || c.settled[r] != x.latest.Number+1 {
 			return Violatedf(c.Name(), c.last, "%v is in council %v, settled at %d, and %v has number %d", r, c.at[r], c.settled[r], id, x.latest.Number)

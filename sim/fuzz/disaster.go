@@ -69,9 +69,14 @@ func (d *generator) disaster(safety time.Duration) []sim.Fault {
 		case 0:
 			f.Disk = sim.Lost
 		case 3:
+			if !d.p.Backups {
+				break
+			}
 			f.Disk, f.Amount = sim.Known, int64(1+d.N(4))
 		case 4:
-			f.Kind = sim.Snapshot
+			if d.p.Snapshots {
+				f.Kind = sim.Snapshot
+			}
 		case 1:
 			f.Kind, f.Amount = sim.SlowDisk, int64(d.Between(time.Millisecond, 200*time.Millisecond))
 		case 2:
@@ -81,7 +86,7 @@ func (d *generator) disaster(safety time.Duration) []sim.Fault {
 		}
 		add(asked+d.Between(0, 600*time.Millisecond)>>d.N(4), d.length(), f)
 	}
-	if cut && len(left) > 1 && d.N(2) == 0 { // those that are cut off run: a survivor that goes back can be told only while all do
+	if cut && len(left) > 1 && d.N(2) == 0 && d.p.Snapshots { // those that are cut off run: a survivor that goes back can be told only while all do
 		add(asked-d.Between(0, 50*time.Millisecond), d.Between(100*time.Millisecond, time.Second), sim.Fault{Kind: sim.Snapshot, A: someone(), B: protocol.Nobody})
 	}
 	return all

@@ -86,7 +86,7 @@ func (s heirSetup) spawn(b sim.Boot) (protocol.Machine, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &realm{Machine: m, self: b.Self}, nil
+	return &realm{m, m, b.Self}, nil
 }
 
 // change is a change of the council, or giving it up. Every second request is of the latter kind. An operator sees who is silent, but for one in four, who
@@ -111,8 +111,15 @@ func (s heirSetup) change(f *sim.Fault) protocol.Event {
 // A realm is a member whose packets name its council, as they do on a network: those of another one do not open. Questions for the configuration, and
 // answers to them, are outside of that.
 type realm struct {
-	*members.Machine
-	self protocol.Rank
+	realmMachine
+	members *members.Machine // it, or below it
+	self    protocol.Rank
+}
+
+type realmMachine interface {
+	protocol.Machine
+	protocol.Incarnate
+	protocol.Closable
 }
 
 // named is a message with the council of its sender.
@@ -135,11 +142,14 @@ var remembersRealm = sim.Remember{
 // Copy returns an independent copy.
 func (n *named) Copy() protocol.Message { return &named{n.Message.Copy(), n.council, n.opened} }
 
-// Clone implements protocol.Explorable.
-func (m *realm) Clone() protocol.Machine { return &realm{m.Machine.Clone().(*members.Machine), m.self} }
+// Clone copies a member that is nothing besides.
+func (m *realm) Clone() protocol.Machine {
+	c := m.members.Clone().(*members.Machine)
+	return &realm{c, c, m.self}
+}
 
 func (m *realm) council() protocol.CouncilID {
-	if c := m.Conf(); c != nil {
+	if c := m.members.Conf(); c != nil {
 		return c.Council
 	}
 	return protocol.CouncilID{}
@@ -155,7 +165,7 @@ func (m *realm) Step(now protocol.Time, ev protocol.Event, out *protocol.Effects
 	case protocol.Reconfigure:
 		ev = m.ask(now, e)
 	}
-	m.Machine.Step(now, ev, out)
+	m.realmMachine.Step(now, ev, out)
 	for i := range out.Send {
 		out.Send[i].Message = &named{Message: out.Send[i].Message, council: m.council()}
 	}
@@ -178,13 +188,13 @@ func (m *realm) open(e *protocol.Receive, n *named) protocol.Event {
 // ask names the members that are silent, if the operator names none.
 func (m *realm) ask(now protocol.Time, e protocol.Reconfigure) protocol.Event {
 	c, err := council.DecodeChange(e.Record)
-	conf := m.Conf()
+	conf := m.members.Conf()
 	if err != nil || c.Recovery == nil || len(c.Recovery.Lost) > 0 || conf == nil {
 		return e
 	}
 	for i := range conf.Members {
 		x := &conf.Members[i]
-		if x.Seat != m.Seat() && m.Council().Silent(now, x.Seat) >= mourn {
+		if x.Seat != m.members.Seat() && m.members.Council().Silent(now, x.Seat) >= mourn {
 			c.Recovery.Lost = append(c.Recovery.Lost, x.Name)
 		}
 	}

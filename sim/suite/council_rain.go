@@ -62,10 +62,19 @@ type councilRainSetup struct {
 }
 
 func (s councilRainSetup) spawn(b sim.Boot) (protocol.Machine, error) {
+	m, _, err := s.both(b)
+	if err != nil {
+		return nil, err
+	}
+	return m, nil
+}
+
+// both makes a member, and returns what is below its consistent group, too.
+func (s councilRainSetup) both(b sim.Boot) (*rainMember, *members.Machine, error) {
 	var r *rain.Machine
 	below, err := s.member(b, func(number uint64) bool { return r.Carried(number) })
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	c := RainConfig(b, rain.Omega, true)
 	c.Council = below
@@ -76,13 +85,13 @@ func (s councilRainSetup) spawn(b sim.Boot) (protocol.Machine, error) {
 	}
 	r, err = rain.New(c, below, rec)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	m := &rainMember{Machine: r, dice: sim.NewDice(b.Seed, 0x7a1)}
 	if s.wild {
 		m.program.wild = sim.NewDice(b.Seed, 0x7a2)
 	}
-	return m, nil
+	return m, below, nil
 }
 
 var _ rain.Council = (*members.Machine)(nil)

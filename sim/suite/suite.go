@@ -111,7 +111,7 @@ func Lookup(name string) (*Protocol, error) {
 
 // All returns the protocols in the order of their names.
 func All() []*Protocol {
-	all := []*Protocol{councilProtocol(), councilRainProtocol(), councilHeirProtocol(), datagramProtocol(), foundingProtocol(), linkProtocol(), nerioProtocol(), rankProtocol()}
+	all := []*Protocol{councilProtocol(), councilRainProtocol(), councilHeirProtocol(), councilHeirRainProtocol(), datagramProtocol(), foundingProtocol(), linkProtocol(), nerioProtocol(), rankProtocol()}
 	all = append(append(all, stableProtocols()...), hallProtocols()...)
 	all = append(append(all, detectProtocol()), ringProtocols()...)
 	all = append(all, stackProtocols()...)

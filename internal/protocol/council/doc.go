@@ -29,6 +29,7 @@
 //     new council has another id, so packets of the old one do not open. Its terms begin [FloorAhead] above all that survivors have seen.
 //   - F5, those that come back. A member of the old council that asks for its configuration is told the new one, and leaves, as one that was removed (R7). A
 //     survivor that has lost what it wrote asks what it has forgotten (R9).
+//   - F6, consistent groups: see package rain.
 //
 // Members that are named as lost and are alive, with a majority of the old council, lead on beside the new one until they ask. Nothing but fences can help then.
 //

@@ -389,6 +389,9 @@ func (m *Machine) Seat() protocol.Rank {
 // Settled says whether the member has settled in the configuration in force.
 func (m *Machine) Settled() bool { return m.council != nil && m.council.Settled() }
 
+// Stopped says that the member has agreed to give its council up, and waits for the other survivors.
+func (m *Machine) Stopped() bool { return m.council != nil && m.council.Stopped() }
+
 // Begun says that this start of the member began the council.
 func (m *Machine) Begun() bool { return m.leases != nil && m.leases.Begun() }
 

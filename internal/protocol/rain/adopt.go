@@ -18,6 +18,8 @@ type Council interface {
 	Seat() protocol.Rank
 	// Settled says whether the member has settled in the configuration in force.
 	Settled() bool
+	// Stopped says that the member has agreed to give its council up, and takes part in nothing.
+	Stopped() bool
 }
 
 // A term is what the configuration in force says.
@@ -71,8 +73,9 @@ func (m *Machine) follow(now protocol.Time) {
 	if !m.changing() {
 		return
 	}
+	m.halt()
 	c, seat := m.cfg.Council.Conf(), m.cfg.Council.Seat()
-	if c == nil || seat == protocol.Nobody || m.term.conf != nil && c.Number == m.term.number {
+	if c == nil || seat == protocol.Nobody || m.term.conf != nil && c.Number == m.term.number && c.Council == m.term.conf.Council {
 		return
 	}
 	m.adopt(now, c, seat)
@@ -92,6 +95,7 @@ func (m *Machine) adopt(now protocol.Time, c *council.Config, seat protocol.Rank
 		}
 	}
 	m.grow(max(c.Seats(), m.cfg.Members))
+	m.inherit(now)
 	for r := range before.Minus(t.present).All() {
 		m.vacate(now, r)
 	}
@@ -414,6 +418,8 @@ func (m *Machine) remind(now protocol.Time) protocol.Time {
 func (r *reading) hasAll(m *Machine) bool {
 	voters := m.term.conf.Voters()
 	switch {
+	case m.old(&r.best) && !r.answered.Contains(m.survivors()):
+		return false // nothing was agreed on in this council, and what was before, any survivor may know
 	case r.answered.Contains(m.term.present):
 		return true
 	case !m.cfg.Quorums.In(r.answered) || !meets(voters, r.known):

@@ -16,11 +16,13 @@ type chamber struct {
 	conf    *council.Config
 	seat    protocol.Rank
 	settled bool
+	stopped bool
 }
 
 func (c *chamber) Conf() *council.Config { return c.conf }
 func (c *chamber) Seat() protocol.Rank   { return c.seat }
 func (c *chamber) Settled() bool         { return c.settled }
+func (c *chamber) Stopped() bool         { return c.stopped }
 
 // posts records what a member says over its links, which are all up.
 type posts struct{ said []post }

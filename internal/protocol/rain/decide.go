@@ -214,6 +214,9 @@ func (g *group) commit(now protocol.Time) {
 
 // stopped says whether all that are not of the view are known to have stopped: they were out before, or have said so since.
 func (g *group) stopped() bool {
+	if g.m.first(&g.view) {
+		return false // members that survivors know nothing of may have leave to go on
+	}
 	for j := range protocol.Everyone(len(g.peers)).Minus(g.view.Members).All() {
 		p := &g.peers[j]
 		out := p.up && p.spoke && (p.said.Phase == Out || p.said.Phase == Joining) && p.said.View.Number.Compare(g.view.Parent) >= 0
@@ -288,6 +291,7 @@ func (g *group) next(failed, joined protocol.Set) View {
 	if g.recovered != g.view.Number {
 		v.Unfinished = g.view.owed()
 	}
+	g.inherited(&v)
 	return v
 }
 

@@ -12,6 +12,7 @@
 //	                   views, their order, the record    view.go
 //	                   what travels                      message.go
 //	                   members that come and go          adopt.go
+//	                   a council that is given up        heir.go
 //	                   over links and an authority       machine.go
 //
 // # How it is driven

@@ -343,7 +343,7 @@ func (g *group) install(now protocol.Time, v View, how string) {
 	g.m.note()
 	g.stateView(how)
 	holds := g.m.holds(&v, g.me)
-	taken := holds && v.Joined.Has(g.me) && v.Number.Vid > before
+	taken := holds && v.Joined.Has(g.me) && v.Number.Vid > before && !g.m.old(&v)
 	switch {
 	case !holds || taken && g.delivered != Number{}:
 		// The others took this member for dead, be it that they knew no better: it must not go on with what it had.

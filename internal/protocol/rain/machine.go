@@ -44,6 +44,7 @@ type Machine struct {
 	belowWake protocol.Time
 	horizons  map[protocol.HorizonID]protocol.Time
 
+	halted halted
 	// remembers says that no view was ever forgotten. rec is the member's whole record, encoded, of which the view is ours;
 	// empty while there is none.
 	remembers bool
@@ -258,6 +259,9 @@ func (m *Machine) onHealth(now protocol.Time, ev protocol.Health) {
 
 // onReceive gives a message to the part that it is for.
 func (m *Machine) onReceive(now protocol.Time, r *protocol.Receive) {
+	if m.halted.stopped && own(r.Message) {
+		return
+	}
 	switch msg := r.Message.(type) {
 	case *Stay:
 		m.onStay(r.From, msg)

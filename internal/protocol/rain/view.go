@@ -58,14 +58,16 @@ func (v *View) owed() []protocol.Loss {
 	return protocol.AddLoss(v.Unfinished, protocol.Loss{Number: v.Before, Members: v.Failed})
 }
 
-// Durable state: whether the member remembers all that it has ever installed, and the last view of each group that it knows.
-const memoryVersion = 2
+// Durable state: whether the member remembers all that it has ever installed, how many councils were given up before that of its views, and the
+// last view of each group that it knows.
+const memoryVersion = 3
 
 var errMemory = errors.New("rain: the views in the record are damaged")
 
 // appendMemory encodes what the machine must not forget.
 func (m *Machine) appendMemory(b []byte) []byte {
 	b = append(b, memoryVersion, flag(m.remembers))
+	b = binary.AppendUvarint(b, uint64(m.halted.heirs))
 	for _, g := range m.groups {
 		if !g.known || g.view.Number == (Number{}) {
 			continue
@@ -108,6 +110,7 @@ func (m *Machine) recall(b []byte) error {
 	}
 	m.remembers = b[1] == 1
 	r := reader{b: b[2:]}
+	m.halted.heirs = int(min(r.number(), maxHeirs))
 	for len(r.b) > 0 {
 		name := protocol.Group(r.bytes())
 		var v View
