@@ -43,7 +43,7 @@ var agentPromises = []promise{
 		[]string{"TestAnotherEndsTheTreeOfARunnerThatDied", "TestAnotherEndsTheTreeOfARunnerThatIsStopped", "TestASessionCountsAsFarAsItsLeaderWasSeen"}},
 	{"The agent kills it only if the runner's user could signal it.", []string{"TestAMarkReachesNoOtherUser", "TestProcessesOfOtherUsersAreNamed", "tenure/p3-kills-for-anybody"}},
 	{"Marks are 128 random bits.", []string{"TestMarksAre128RandomBits", "TestTheNameOfTheCgroupSaysNothingOfTheMark"}},
-	{"It names them in its log, in `regent history` and in `regent explain`",
+	{"It names them in its log, in `regent explain` and in `regent history --json`",
 		[]string{"TestLogNamesWhatMayBeLeft", "TestHistoryNamesWhatMayBeLeft", "TestRunnerAndAgentAgreeOnTheCauseOfAnEnd"}},
 	{"gives the group up at the end of the lease that the program knew, not before",
 		[]string{"TestNothingIsReleasedUnderWhatIsNotKnownToBeGone", "TestWhatIsUnknownIsLeftToRunOut", "tenure/p1-a-walk-proves-it", "tenure/unknown-is-never-over"}},

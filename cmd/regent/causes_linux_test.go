@@ -37,11 +37,11 @@ func TestRunnerAndAgentAgreeOnTheCauseOfAnEnd(t *testing.T) {
 	if n := strings.Count(runner.Log(), "the cause of the end was corrected: "+cause); n != 1 {
 		t.Errorf("the runner logs %d corrections:\n%s", n, runner.Log())
 	}
-	for _, args := range [][]string{{"history", "g"}, {"explain", "g", "--limit", "5"}} {
+	for words, args := range map[string][]string{first + " did not renew its lease; ": {"history", "g", "--json"}, cause: {"explain", "g", "--limit", "5"}} {
 		out, err := command(append(args, "--socket", h.Socket(first))...).CombinedOutput()
 		h.check(err)
-		if !strings.Contains(string(out), cause) || !strings.Contains(string(out), "the program said that it has stopped") || strings.Contains(string(out), "may be left") {
-			t.Errorf("regent %v does not say %q:\n%s", args, cause, out)
+		if !strings.Contains(string(out), words) || !strings.Contains(string(out), "the program said that it has stopped") || strings.Contains(string(out), "may be left") {
+			t.Errorf("regent %v does not say %q:\n%s", args, words, out)
 		}
 	}
 	if log := h.Process(first).Log(); !strings.Contains(log, "leader=\"\" token=0 mine=false stopping=false cause=\""+cause+"\"") {
