@@ -37,6 +37,7 @@ type Tracker struct {
 	leader string
 	token  uint64
 	open   *Turnover
+	last   *Turnover
 }
 
 // Add takes the next view, and how a program of the asked agent ended what it replaced, if that is known. It returns the turnover that the
@@ -79,8 +80,12 @@ func (t *Tracker) Add(v *View, ended string) *Turnover {
 	if done.From == "" && done.Cause.Why == v.Cause.Why || done.Cause.Why == why.Started {
 		done.At, done.Gap = v.At, 0
 	}
+	t.last = done
 	return done
 }
+
+// Last returns the turnover that was completed last; nil if none was.
+func (t *Tracker) Last() *Turnover { return t.last }
 
 // vague says that a better cause may come.
 func (t *Turnover) vague() bool { return t.Cause.Why == why.Unexplained || t.Cause.Why == why.Started }

@@ -108,3 +108,12 @@ func timeOfDay(at, now time.Time) string {
 	}
 	return at.Format("2006-01-02 15:04:05")
 }
+
+// shortTime is timeOfDay without the seconds of another day.
+func shortTime(at, now time.Time) string {
+	text := timeOfDay(at, now)
+	if len(text) > len("15:04:05") {
+		return text[:len(text)-len(":05")]
+	}
+	return text
+}

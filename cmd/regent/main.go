@@ -30,6 +30,7 @@ var subcommands = []func() *cobra.Command{
 	vipCommand,
 	whoCommand,
 	watchCommand,
+	topCommand,
 	membersCommand,
 	recoverCommand,
 	historyCommand,

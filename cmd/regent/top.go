@@ -1,0 +1,163 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/regentproject/regent/agent/api"
+	"github.com/regentproject/regent/agent/cli"
+	"github.com/regentproject/regent/agent/terminal"
+)
+
+func topCommand() *cobra.Command {
+	var socket string
+	c := &cobra.Command{
+		Use:   "top",
+		Short: "Show all groups live, and act on them",
+		Long: `Shows all groups on the whole terminal, as they change: leader, token, since when, and the last
+change with its cause. Keys sort and filter the list, and hand groups over, have their leaders
+give them up, and drain this host; each order is confirmed first. Orders are for the leadership
+that is on the screen: one that has ended meanwhile is left alone.
+
+It needs a terminal that can place text, such as xterm, also over ssh. 'regent watch' is for all
+others. No meaning is in colours.
+
+The exit status is 2 without such a terminal, and 3 if the agent is unreachable at the start.`,
+		Example: `  regent top
+  ssh -t host1 regent top`,
+		Args: cli.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			if err := terminal.Usable(c.InOrStdin(), c.OutOrStdout()); err != nil {
+				return &cli.Complete{Err: fmt.Errorf("%w: use 'regent watch'", err)}
+			}
+			return runTop(c, newClient(socket))
+		},
+	}
+	socketFlag(c, &socket)
+	return c
+}
+
+// topDraw is how often the screen is drawn at most, and topAgain how long to wait before an agent that has gone is asked again.
+const (
+	topDraw  = 200 * time.Millisecond
+	topAgain = time.Second
+)
+
+// runTop shows the screen until its user quits.
+func runTop(c *cobra.Command, cl *client) (err error) {
+	ctx, cancel := context.WithCancel(c.Context())
+	defer cancel()
+	h, err := readHistory(c, cl, "")
+	if err != nil {
+		return err
+	}
+	m := newTopModel()
+	m.past(h)
+	t, err := terminal.Open(c.InOrStdin(), c.OutOrStdout())
+	if err != nil {
+		return cli.Failf("regent top: %v", err)
+	}
+	defer func() { err = errors.Join(err, t.Close()) }()
+	events := make(chan event, 64)
+	done := make(chan string, 1)
+	go followAgent(ctx, cl, events)
+	draw := time.NewTicker(topDraw)
+	defer draw.Stop()
+	show := func() {
+		width, height := t.Size()
+		t.Draw(m.screen(width, height, time.Now()))
+	}
+	show()
+	for changed := true; ; {
+		select {
+		case k, ok := <-t.Keys():
+			_, height := t.Size()
+			order, quit := m.key(k, topPage(height), time.Now())
+			if quit || !ok {
+				return nil
+			}
+			if order != nil {
+				go func() { done <- carryOut(ctx, cl, order) }()
+			}
+			show()
+		case m.message = <-done:
+			show()
+		case e := <-events:
+			m.event(&e)
+			changed = true
+		case <-t.Resized():
+			show()
+		case <-draw.C:
+			if changed {
+				show()
+			}
+			changed = false
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}
+
+// event takes an event of the stream of the agent.
+func (m *topModel) event(e *event) {
+	var s api.StreamEvent
+	switch {
+	case e.name == "lost":
+		m.lost = true
+	case json.Unmarshal(e.data, &s) != nil:
+	case e.name == "group" && s.GroupInfo != nil:
+		if m.lost { // it reports all that there are
+			clear(m.groups)
+			m.lost = false
+		}
+		m.take(s.GroupInfo)
+	case e.name == "pulse" && s.Status != nil:
+		m.pulse(s.Status, s.Members)
+	case e.name == "missed":
+		m.message = fmt.Sprintf("%d changes were missed: this host is too busy", s.Missed)
+	}
+}
+
+// followAgent passes on what the agent reports until ctx ends, and "lost" when the agent has gone.
+func followAgent(ctx context.Context, cl *client, events chan<- event) {
+	pass := func(e event) (bool, error) {
+		select {
+		case events <- e:
+			return true, nil
+		case <-ctx.Done():
+			return false, context.Cause(ctx)
+		}
+	}
+	for ctx.Err() == nil {
+		_ = cl.events(ctx, "/v1/events", pass)
+		_, _ = pass(event{name: "lost"})
+		select {
+		case <-time.After(topAgain):
+		case <-ctx.Done():
+		}
+	}
+}
+
+// carryOut gives an order to the agent, and says in a line what became of it.
+func carryOut(ctx context.Context, cl *client, o *topOrder) string {
+	var err error
+	var out api.Outcome
+	switch o.verb {
+	case "transfer":
+		err = cl.post(ctx, groupPath(o.group, "/transfer"), &api.TransferOrder{To: o.member, Token: o.token}, &out)
+	case "resign":
+		err = cl.post(ctx, groupPath(o.group, "/resign"), &api.ResignOrder{Token: o.token}, &out)
+	default:
+		var drained api.Drained
+		err = cl.post(ctx, "/v1/"+o.verb, &api.DrainOrder{Member: o.member}, &drained)
+	}
+	if err != nil {
+		return err.Error()
+	}
+	return "done: " + o.String()
+}
