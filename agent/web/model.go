@@ -154,6 +154,9 @@ type Member struct {
 	Knows    int  `json:"knows,omitempty"`
 	Learns   int  `json:"learns,omitempty"`
 	Leaving  bool `json:"leaving,omitempty"`
+	// Key begins the fingerprint of the key that it used last, and KeyProblem says what is wrong with its keys.
+	Key        string `json:"key,omitempty"`
+	KeyProblem string `json:"keyProblem,omitempty"`
 	// Incarnation numbers its starts.
 	Incarnation uint64 `json:"incarnation,omitempty"`
 	// Leading is how many groups its programs lead.
@@ -291,7 +294,9 @@ type Entry struct {
 	At     time.Duration `json:"at"`
 	Member string        `json:"member,omitempty"`
 	Group  string        `json:"group,omitempty"`
-	Text   string        `json:"text"`
+	// Groups are those that it is about if there are several, as far as they are listed.
+	Groups []string `json:"groups,omitempty"`
+	Text   string   `json:"text"`
 	// Tone is you (somebody did it), good, bad, or empty.
 	Tone string `json:"tone,omitempty"`
 }

@@ -17,6 +17,7 @@ promtool prometheus the tests of the agent: the checker of metrics
 python3 python3 the tests of the agent: the client in Python
 node nodejs the tests of the agent: the client in JavaScript
 chromium chromium the tests of the dashboard, in a real browser
+npm npm the tests of the dashboard: the client that installs axe-core
 '
 
 # With the argument engines: the servers of make test-engines, which are not in the PATH everywhere.
@@ -68,6 +69,12 @@ if [ -n "$packages" ]; then
 		printf 'deps: these are missing; install them and run this again:\n%s' "$missing" >&2
 		exit 1
 	fi
+fi
+
+# axe-core looks at the dashboard for what keeps people from using it. The client compares it with the lock file.
+axe=sim/browser/axe
+if [ "$axe/package-lock.json" -nt "$axe/node_modules/.package-lock.json" ]; then
+	(cd "$axe" && npm ci --silent --ignore-scripts --no-audit --no-fund && touch node_modules/.package-lock.json)
 fi
 
 want=$(sed -n 's/^go //p' go.mod)

@@ -119,6 +119,7 @@ func TestAgentInTheBrowser(t *testing.T) {
 	// A person without a login sees why, and that a wrong token is none.
 	p.until(`document.activeElement.id === 'token' && document.getElementById('login-reason').textContent === 'You are not logged in.'`)
 	p.until(`getComputedStyle(document.querySelector('main')).display === 'none'`)
+	p.accessible("the form")
 	p.pictured("agent-login.png", 1280, false)
 	p.logIn("no token of theirs")
 	p.until(`document.getElementById('login-reason').textContent.startsWith('unknown bearer token')`)
@@ -128,6 +129,10 @@ func TestAgentInTheBrowser(t *testing.T) {
 	p.until(`document.getElementById('login').hidden && document.querySelectorAll('.node').length === 3 && document.getElementById('who').textContent === 'token looks'`)
 	p.click(group("ours"))
 	p.until(whyNot + `.includes('token looks has the role read') && [...document.querySelectorAll('#chosen .actions button')].length > 0 && [...document.querySelectorAll('#chosen .actions button')].every(b => b.disabled)`)
+	p.accessible("a group that the reader may not operate")
+	p.do(size(390, 800, true))
+	p.accessible("the same on a telephone, dark")
+	p.do(size(1280, 900, false))
 	p.pictured("agent-reader.png", 390, true)
 	p.click("#log-out")
 	p.until(`!document.getElementById('login').hidden && document.querySelectorAll('.node').length === 0`)
@@ -153,6 +158,7 @@ func TestAgentInTheBrowser(t *testing.T) {
 	}
 	p.until(`[...document.querySelectorAll('#details-lines li')].some(l => l.textContent.startsWith('Reason: elected a'))`)
 	ways("member a")
+	p.accessible("a member that is chosen")
 	ways("link a – b")
 	p.until(`location.hash === '#/quorum/ours/link/a/b'`)
 	p.do(chromedp.Reload())
@@ -162,5 +168,5 @@ func TestAgentInTheBrowser(t *testing.T) {
 	a.stop[2]()
 	p.until(says + ` === '2 of 3 agree: a leads. c does not answer.' && document.getElementById('agreement').dataset.whole === 'no'`)
 	p.click(`#chosen button[data-verb="resign"]`)
-	p.until(`[...document.querySelectorAll('#entries li')].some(l => l.textContent.includes('resigned'))`)
+	p.until(`[...document.querySelectorAll('#entries li')].some(l => l.textContent.includes('gave the group up'))`)
 }

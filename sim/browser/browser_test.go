@@ -153,6 +153,7 @@ func partByClicking(t *testing.T, p *tab) {
 	p.until(`document.querySelectorAll('#matrix button.cut').length === 12`)
 	p.until(`document.querySelectorAll('#pauses-table .bar').length > 0 && document.querySelector('#pauses-table .survives') !== null &&
 		/^Leases survive pauses of .*; the longest in 24 hours was .*, at /.test(document.querySelector('#pauses-text').textContent)`)
+	p.accessible("two members that are cut off")
 	p.pictured("dashboard.png", 1280, false)
 	p.pictured("dashboard-dark.png", 1280, true)
 	p.pictured("dashboard-phone.png", 390, false)

@@ -148,7 +148,9 @@ function paint(n, name) {
   n.dataset.number = m.number ?? '';
   n.dataset.place = m.state === 'removed' ? 'removed' : m.learning ? 'learning' : m.leaving ? 'leaving' : '';
   attr(n, 'aria-pressed', chosen);
-  attr(n, 'aria-label', `member ${name}: ${m.state}${how && how !== m.state ? `, ${how}` : ''}${m.problem ? `, ${m.problem}` : ''}`);
+  // Its name is what is drawn, which may be cut short.
+  attr(n, 'aria-description', `member ${name}: ${m.state}${how && how !== m.state ? `, ${how}` : ''}${m.problem ? `, ${m.problem}` : ''}`);
+  text(n.querySelector('.local text'), lead?.local ? 'LOCAL' : '');
   text(n.querySelector('.name'), short(name, room));
   text(n.querySelector('.how'), short(how, room + 3));
 }

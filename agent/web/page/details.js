@@ -39,7 +39,7 @@ function ofGroup(c) {
   if (!g) return { says: ['This group is gone.'], to: [], about: () => false };
   const leaders = g.leaders ?? [];
   const says = leaders.map((l) => `${l.member} ${l.local ? 'leads its part' : 'leads'} since ${stamp(l.since)}${l.token ? `, with token ${l.token}` : ''}.`);
-  return { says: [...says, g.cause && `Reason: ${round(g.cause)} (${stamp(g.changed)}).`], to: leaders.map((l) => member(l.member)), about: (e) => e.group === g.name };
+  return { says: [...says, g.cause && `Reason: ${round(g.cause)} (${stamp(g.changed)}).`], to: leaders.map((l) => member(l.member)), about: (e) => e.group === g.name || e.groups?.includes(g.name) };
 }
 
 function ofMember(c) {
@@ -50,7 +50,7 @@ function ofMember(c) {
     const v = opinions(group).find((x) => x.member === m.name);
     const view = !v ? '' : !v.answered ? ' It does not answer.' : v.leader ? ` It says: ${v.leader} leads ${group.name}.` : ` It says: no member leads ${group.name}.`;
     const drained = m.drained ? ' An operator keeps it from leading (regent undrain).' : '';
-    return `${m.name} is ${m.state}${m.problem ? `: ${m.problem}` : ''}.${view}${drained}${m.key ? ` Its key begins with ${m.key}.` : ''}`;
+    return `${m.name} is ${m.state}${m.problem ? `: ${m.problem}` : ''}.${view}${drained}${m.key ? ` Its key begins with ${m.key}.` : ''}${m.keyProblem ? ` Its key: ${m.keyProblem}.` : ''}`;
   });
   const to = of.length !== 1 ? [] : names.filter((n) => n !== of[0].name).map((n) => (names.indexOf(n) < names.indexOf(of[0].name) ? [n, of[0].name] : [of[0].name, n]))
     .filter(([a, b]) => state.links.has(`${a}>${b}`) || state.links.has(`${b}>${a}`)).map(([a, b]) => ({ label: `link ${a} – ${b}`, choice: { kind: 'link', names: [a, b] } }));

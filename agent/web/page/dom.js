@@ -178,6 +178,22 @@ export function rove(parent, list, step) {
 // along is the step of a row.
 export const along = (key) => ({ ArrowRight: 1, ArrowLeft: -1 })[key];
 
+const QUIET = 5000;
+let spoken = -QUIET;
+let unsaid = 0;
+
+// announce says something to those who listen: at most once in five seconds, and then the latest.
+export function announce(said) {
+  clearTimeout(unsaid);
+  const wait = spoken + QUIET - performance.now();
+  if (wait > 0) {
+    unsaid = setTimeout(() => announce(said), wait);
+    return;
+  }
+  spoken = performance.now();
+  text(byId('announcement'), said);
+}
+
 let toastTimer = 0;
 
 // toast says something for a moment.

@@ -81,6 +81,7 @@ const columns = [
   { label: '99 %', of: (m) => m.pauses && length(m.pauses.p99) },
   { label: 'longest', of: (m) => m.pauses && length(m.pauses.longest) },
   { label: 'Longest round trip', of: (m) => roundTrip(m.name) },
+  { label: 'Key', of: (m) => (m.keyProblem ? `${m.key ?? ''} ${m.keyProblem}`.trim() : m.key) },
   { label: 'Packets in', of: (m) => m.packetsIn },
   { label: 'out', of: (m) => m.packetsOut },
 ];

@@ -1,6 +1,6 @@
 // What each member says of the group that is shown: the view of one member is not the truth.
 
-import { byId, length, text } from './dom.js';
+import { announce, byId, length, text } from './dom.js';
 import { leadKey, opinions, shownGroup, state, touch } from './state.js';
 
 const EVERY = 2000;
@@ -39,6 +39,7 @@ function render() {
   const { says, whole } = summary(group, known);
   const error = state.polled?.key === key(group) ? state.polled.error : '';
   box.hidden = !says && !error;
+  if (says && box.dataset.whole && (box.dataset.whole === 'yes') !== whole) announce(says);
   box.dataset.whole = whole ? 'yes' : 'no';
   text(byId('agreement-text'), error ? `The other members were not asked: ${error}.` : says);
 }

@@ -62,7 +62,10 @@ func state(status *api.AgentStatus, members []regent.PeerStatus, groups []api.Gr
 }
 
 func member(status *api.AgentStatus, m *regent.PeerStatus) web.Member {
-	out := web.Member{Name: m.Name, State: web.Up, Problem: m.Problem, Incarnation: m.Incarnation, Drained: m.Drained}
+	out := web.Member{Name: m.Name, State: web.Up, Problem: m.Problem, Incarnation: m.Incarnation, Drained: m.Drained, Key: m.Key, KeyProblem: m.KeyProblem}
+	if m.Revoked {
+		out.KeyProblem = "its key was revoked here"
+	}
 	switch {
 	case m.Self:
 		out.Leading, out.Realtime = status.Leading, status.Realtime
@@ -111,45 +114,4 @@ func group(status *api.AgentStatus, g *api.GroupInfo, since func(time.Time) time
 	out.Leaders = []web.Leader{l}
 	out.Views = []web.MemberView{{Member: status.Name, Leader: g.Leader, Cause: g.Cause.String()}}
 	return out
-}
-
-const (
-	tenuresKept = 1000
-	logKept     = 300
-)
-
-// past returns the leaderships and the log that changes tell of.
-func past(changes []api.Change, since func(time.Time) time.Duration) (tenures []web.Tenure, log []web.Entry) {
-	open := make(map[string]int) // the last leadership of a group, by its place
-	for i := range changes {
-		c := &changes[i]
-		at := since(c.At)
-		group := names.Label(c.Group)
-		key := string(c.Mode) + ":" + group
-		last, ok := open[key]
-		if ok && (tenures[last].Member != c.Leader || tenures[last].Token != c.Token) {
-			tenures[last].To, tenures[last].Cause = at, c.Cause.String()
-			delete(open, key)
-			ok = false
-		}
-		e := web.Entry{ID: c.Serial, At: at, Member: c.Leader, Group: group, Text: fmt.Sprintf("no leader: %v", c.Cause), Tone: "bad"}
-		if c.Leader != "" {
-			e.Text, e.Tone = fmt.Sprintf("%s leads: %v", c.Leader, c.Cause), "good"
-			switch {
-			case c.Stopping:
-				e.Text, e.Tone = fmt.Sprintf("%s was asked to stop: %v", c.Leader, c.Cause), ""
-			case c.Token != 0:
-				e.Text = fmt.Sprintf("%s leads with token %d: %v", c.Leader, c.Token, c.Cause)
-			case len(c.Support) > 0:
-				e.Text = fmt.Sprintf("%s leads %s: %v", c.Leader, strings.Join(c.Support, " "), c.Cause)
-			}
-		}
-		log = append(log, e)
-		if c.Leader != "" && !ok {
-			open[key] = len(tenures)
-			tenures = append(tenures, web.Tenure{ID: fmt.Sprint(c.Serial), Group: group, Mode: web.Mode(c.Mode), Member: c.Leader, Token: c.Token,
-				Local: web.Mode(c.Mode) == web.Local, From: at, Evidence: "as this member saw it, by the time of day of this host"})
-		}
-	}
-	return slices.Clone(tenures[max(0, len(tenures)-tenuresKept):]), slices.Clone(log[max(0, len(log)-logKept):])
 }

@@ -3,6 +3,7 @@
 //
 //	watch.go  the source, and who may do what
 //	state.go  what the agent knows, as the page shows it
+//	past.go   leaderships, and incidents: one for all changes that have one cause
 //	poll.go   what the members say of a group, for pages that show it
 package watch
 
