@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -47,12 +48,21 @@ func Run(ctx context.Context, root *cobra.Command, args []string, in io.Reader, 
 		fmt.Fprintln(errOut, failed.Error())
 		return Failed
 	}
-	fmt.Fprintf(errOut, "%s: %v\n", root.Name(), err)
 	var whole *Complete
-	if !errors.As(err, &whole) {
-		fmt.Fprintf(errOut, "run '%s --help' to see how it is used\n", cmd.CommandPath())
+	if errors.As(err, &whole) {
+		fmt.Fprintf(errOut, "%s: %v\n", root.Name(), err)
+	} else {
+		fmt.Fprintf(errOut, "%s: %v (usage: %s; see '%s --help')\n", root.Name(), err, form(cmd), cmd.CommandPath())
 	}
 	return Usage
+}
+
+// form is how a command is used, without flags.
+func form(c *cobra.Command) string {
+	if c.HasAvailableSubCommands() {
+		return c.CommandPath() + " COMMAND"
+	}
+	return strings.TrimSuffix(c.UseLine(), " [flags]")
 }
 
 // A Failure is a negative answer to a valid command. Run prints it as it is.
@@ -85,7 +95,7 @@ func (e *Exit) Unwrap() error { return e.Err }
 // Silently ends with a status and prints nothing.
 func Silently(status int) error { return &Exit{Status: status} }
 
-// Complete is a usage error that needs no hint at --help.
+// Complete is a usage error that has the right form in it.
 type Complete struct{ Err error }
 
 func (c *Complete) Error() string { return c.Err.Error() }

@@ -37,7 +37,7 @@ the order.`,
 				group = args[0]
 			}
 			if group == "" {
-				return errors.New("no group: name one; under 'regent run' it is in $REGENT_GROUP")
+				return errors.New("missing GROUP: under 'regent run' it is in $REGENT_GROUP")
 			}
 			if text := os.Getenv("REGENT_TOKEN"); order.Token == 0 && text != "" {
 				n, err := strconv.ParseUint(text, 10, 64)

@@ -154,20 +154,20 @@ func (f *runFlags) add(c *cobra.Command) {
 
 // misused is an error of usage. Its status is not that of other commands, as 2 may be the program's own.
 func misused(err error) error {
-	return &cli.Exit{Err: fmt.Errorf("regent: %w\nrun 'regent run --help' to see how it is used", err), Status: runner.StatusFailed}
+	return &cli.Exit{Err: fmt.Errorf("regent: %w (usage: regent run GROUP -- COMMAND; see 'regent run --help')", err), Status: runner.StatusFailed}
 }
 
 // runArgs says what is wrong with the words before and after --.
 func runArgs(c *cobra.Command, args []string) error {
 	switch dash := c.ArgsLenAtDash(); {
 	case len(args) == 0:
-		return errors.New("no group: regent run GROUP -- COMMAND")
+		return errors.New("missing GROUP")
 	case dash < 0:
-		return fmt.Errorf("no --: regent run %s -- COMMAND, so that its flags are not taken for those of regent", args[0])
+		return errors.New("missing --: without it the flags of COMMAND are taken for those of regent")
 	case dash != 1:
 		return fmt.Errorf("%d words before --: want the group alone", dash)
 	case len(args) == 1:
-		return errors.New("no command: say after -- what to run")
+		return errors.New("missing COMMAND")
 	}
 	return nil
 }

@@ -83,7 +83,7 @@ func vipCommand() *cobra.Command {
 }
 
 func vipMisused(err error) error {
-	return &cli.Exit{Err: fmt.Errorf("regent: %w\nrun 'regent vip --help' to see how it is used", err), Status: runner.StatusFailed}
+	return &cli.Exit{Err: fmt.Errorf("regent: %w (usage: regent vip GROUP ADDRESS/LENGTH@INTERFACE ...; see 'regent vip --help')", err), Status: runner.StatusFailed}
 }
 
 // vipGrace is how long the process that holds addresses has to delete them.
