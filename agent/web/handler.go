@@ -74,6 +74,7 @@ type handler struct {
 //	GET  ./             the page
 //	GET  ./api/session  an api.PageSession: what the page may do
 //	GET  ./api/events   the stream of updates
+//	GET  ./api/groups   a GroupPage, if there are too many groups for the stream
 //	POST ./api/do       a Command
 //	POST ./api/load     a file
 func Handler(s Source, o Options) http.Handler {
@@ -92,6 +93,7 @@ func Handler(s Source, o Options) http.Handler {
 		_ = json.NewEncoder(w).Encode(api.PageSession{MayLook: true, MayOrder: h.may(r)})
 	})
 	mux.HandleFunc("GET /api/events", h.events)
+	mux.HandleFunc("GET /api/groups", h.groupPage)
 	mux.HandleFunc("POST /api/do", h.do)
 	mux.HandleFunc("POST /api/load", h.load)
 	for path, page := range o.Beside {

@@ -7,6 +7,7 @@
 //	council.go  the members and a change of them, as a member knows it
 //	pauses.go   a member's pauses in rows, against what its leases survive
 //	store.go    the state that sources fill, and what changed since when
+//	paging.go   parts of the groups, where they are many
 //	rowset.go   one kind of things in it
 //	handler.go  HTTP: the page, the stream, and commands
 //	serve.go    a listener on loopback, and a browser to look at it
@@ -49,6 +50,8 @@ type About struct {
 	Actions []Action `json:"actions,omitempty"`
 	// Alarm says what must not happen, and has: empty as long as all is well.
 	Alarm string `json:"alarm,omitempty"`
+	// Paged counts the groups of each mode, if there are so many that a page asks for those that it shows. The store fills it in.
+	Paged map[Mode]int `json:"paged,omitempty"`
 	// Marks are instants of a recorded run that are worth going to.
 	Marks []Mark `json:"marks,omitempty"`
 	// Council is what the members agree on about themselves; nil if the source does not know it.

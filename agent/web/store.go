@@ -55,6 +55,10 @@ type Store struct {
 	tenures    *rowSet[Tenure]
 	log        *rowSet[Entry]
 	changed    chan struct{}
+	// paged counts the groups of each mode if they are too many to be sent; nil if they are sent.
+	paged map[Mode]int
+	// listings are what pages asked for lately.
+	listings []*listing
 }
 
 // maxGone is how many things that are gone a store remembers for pages that have not heard. A page that was away for
@@ -81,6 +85,7 @@ func (s *Store) Replace(st *State) {
 	changed = s.members.replace(st.Members, next) || changed
 	changed = s.links.replace(st.Links, next) || changed
 	changed = s.groups.replace(st.Groups, next) || changed
+	changed = s.countGroups(next) || changed
 	changed = s.tenures.replace(st.Tenures, next) || changed
 	changed = s.log.replace(st.Log, next) || changed
 	s.done(changed, next)
@@ -95,6 +100,7 @@ func (s *Store) Put(st *State) {
 	changed = putAll(s.members, st.Members, next) || changed
 	changed = putAll(s.links, st.Links, next) || changed
 	changed = putAll(s.groups, st.Groups, next) || changed
+	changed = s.countGroups(next) || changed
 	changed = putAll(s.tenures, st.Tenures, next) || changed
 	changed = putAll(s.log, st.Log, next) || changed
 	s.done(changed, next)
@@ -167,6 +173,7 @@ func (s *Store) Since(serial uint64) *Update {
 	}
 	if u.Reset || s.aboutAt > serial {
 		about := s.about
+		about.Paged = s.paged
 		u.About = &about
 	}
 	if s.playback != nil && (u.Reset || s.playbackAt > serial) {
@@ -175,7 +182,9 @@ func (s *Store) Since(serial uint64) *Update {
 	gone := make(map[string][]string)
 	u.Members, gone["members"] = s.members.since(serial)
 	u.Links, gone["links"] = s.links.since(serial)
-	u.Groups, gone["groups"] = s.groups.since(serial)
+	if s.paged == nil {
+		u.Groups, gone["groups"] = s.groups.since(serial)
+	}
 	u.Tenures, gone["tenures"] = s.tenures.since(serial)
 	u.Log, gone["log"] = s.log.since(serial)
 	for kind, keys := range gone {

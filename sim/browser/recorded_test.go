@@ -187,3 +187,33 @@ func TestAThousandGroupsStaySmooth(t *testing.T) {
 	p.do(chromedp.SendKeys(chromedp.CSS(`#search`), "0123"))
 	p.until(`document.getElementById('groups-count').textContent === '1 of 1000'`)
 }
+
+// Of a hundred thousand groups the page has those that it shows, and the one that its address names.
+func TestAHundredThousandGroupsInTheBrowser(t *testing.T) {
+	store := web.NewStore(func() time.Duration { return time.Minute })
+	store.Replace(manyGroups(100_000, time.Minute))
+	server, err := web.Serve("127.0.0.1:0", web.Handler(store, web.Options{}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { server.Close() })
+	p := open(t, server.URL+"#/quorum/group-77777")
+	p.until(`document.getElementById('groups-count').textContent === '100000' && document.getElementById('headline').textContent === 'c leads group-77777.'`)
+	seen := func(name string) string {
+		return fmt.Sprintf(`[...document.querySelectorAll('.rows .row:not([hidden]):not(.awaited) .name')].some(n => n.textContent === '%s')`, name)
+	}
+	p.until(seen("group-0000"))
+	ask[bool](p, `(document.querySelector('.rows').scrollTop = 1e9, true)`)
+	p.until(seen("group-99999"))
+	// By the keyboard: from the end to the beginning.
+	p.tabTo(`.rows .row`)
+	p.press(kb.Home)
+	p.until(`document.activeElement.dataset.group === 'quorum:group-0000'`)
+	p.do(chromedp.SendKeys(chromedp.CSS(`#search`), "4242 elected"))
+	p.until(`document.getElementById('groups-count').textContent === '20 of 100000' && ` + seen("group-4242"))
+	p.click(`.rows .row[data-group="quorum:group-4242"]`)
+	p.until(`document.getElementById('headline').textContent === 'a leads group-4242.' && location.hash === '#/quorum/group-4242'`)
+	if n := ask[int](p, `document.querySelectorAll('.rows .row').length + document.querySelectorAll('#group-choice option').length`); n > 120 {
+		t.Errorf("the page has %d rows and options", n)
+	}
+}

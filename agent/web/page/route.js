@@ -14,7 +14,7 @@ export function start() {
 }
 
 export function update(changed) {
-  if (wanted && (changed.has('groups') || changed.has('members'))) follow();
+  if (wanted && (changed.has('groups') || changed.has('members') || changed.has('about'))) follow();
   else if (changed.has('shown') || changed.has('chosen')) write();
 }
 
@@ -29,10 +29,10 @@ function parse() {
 }
 
 function follow() {
-  if (!wanted || !state.groups.size || !state.members.size) return;
+  if (!wanted || !state.groups.size && !state.about.paged || !state.members.size) return;
   const { key, kind, names } = wanted;
   wanted = null;
-  if (!state.groups.has(key)) return;
+  if (!state.groups.has(key) && !state.about.paged) return;
   show(key);
   const known = names.every((n) => state.members.has(n));
   if (known && (kind === 'member' && names.length || kind === 'link' && names.length === 2)) choose({ kind, names });

@@ -266,6 +266,7 @@ const order = ['quorum', 'local', 'eventual', 'consistent'];
 
 // modes returns those of which there are groups.
 export function modes() {
+  if (state.about.paged) return order.filter((m) => state.about.paged[m]);
   const have = new Set();
   for (const g of state.groups.values()) if (have.add(g.mode).size === order.length) break;
   return order.filter((m) => have.has(m));
