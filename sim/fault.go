@@ -37,7 +37,7 @@ const (
 	Leave                 // A is asked to leave; killed if it has not left after Amount; comes back after For
 	Ill                   // A's health check fails
 	Roll                  // all members restart with the configuration Amount, one after another, For apart
-	Change                // A is asked to change the council to the voters in Side; to cancel a change if there are none
+	Change                // A is asked to change the council to the voters in Side, newcomers being silent for For at most; to cancel a change if there are none
 	Drain                 // A is drained, also across its restarts
 	kinds
 )

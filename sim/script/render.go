@@ -140,7 +140,11 @@ func faultText(f *sim.Fault) string {
 		if f.Side.Empty() {
 			return fmt.Sprintf("change %s cancels", who)
 		}
-		return fmt.Sprintf("change %s to %v as %d", who, f.Side, f.Amount)
+		s := fmt.Sprintf("change %s to %v as %d", who, f.Side, f.Amount)
+		if f.For > 0 {
+			s += fmt.Sprintf(" within %v", f.For)
+		}
+		return s
 	case sim.Leave:
 		return fmt.Sprintf("leave %s within %v%s", who, amount, diskText(f))
 	case sim.Transfer:

@@ -189,7 +189,8 @@ func TestEveryFaultIsReadAsItIsWritten(t *testing.T) {
 		pl := everyFault(t, p, seed)
 		pl.Faults = append(pl.Faults, sim.Fault{Kind: sim.Roll, A: protocol.Nobody, B: protocol.Nobody, Amount: int64(seed), For: time.Millisecond},
 			sim.Fault{Kind: sim.Crash, B: protocol.Nobody, Disk: sim.Known, Amount: 3, For: time.Millisecond},
-			sim.Fault{Kind: sim.Campaign, B: protocol.Nobody, Amount: 7})
+			sim.Fault{Kind: sim.Campaign, B: protocol.Nobody, Amount: 7},
+			sim.Fault{Kind: sim.Change, B: protocol.Nobody, Side: protocol.NewSet(1, 2), Amount: 2, For: time.Second})
 		for _, f := range pl.Faults {
 			text := script.FaultStatement(&f)
 			got, err := script.ParseFault(text, 5)

@@ -36,7 +36,7 @@ func init() {
 		"crash":     {parse: parseCrash, usage: "crash MEMBERS [for D [without disk | from [known] backup N | rebooted]]"},
 		"restart":   {parse: parseRestart, usage: "restart MEMBERS [without disk | from [known] backup N | rebooted]"},
 		"leave":     {parse: parseLeave, usage: "leave MEMBERS within D [for D [without disk | from [known] backup N | rebooted]]"},
-		"change":    {parse: parseChange, usage: "change MEMBER to MEMBERS [as N]\nchange MEMBER cancels"},
+		"change":    {parse: parseChange, usage: "change MEMBER to MEMBERS [as N] [within D]\nchange MEMBER cancels"},
 		"roll":      {parse: parseRoll, usage: "roll to N for D"},
 		"pause":     {parse: parseFreeze(sim.Pause), usage: "pause MEMBERS [for D]"},
 		"suspend":   {parse: parseFreeze(sim.Suspend), usage: "suspend MEMBERS [for D]"},
@@ -159,6 +159,9 @@ func parseChange(p *parser) action {
 	f.Side = p.members()
 	if p.accept("as") {
 		f.Amount = int64(p.number("which variant", 0, 1000))
+	}
+	if p.accept("within") {
+		f.For = p.positive("for how long a newcomer may be silent")
 	}
 	return faults{f}
 }
@@ -304,9 +307,7 @@ func (p *parser) maybeGroup() protocol.Group {
 
 func parseCampaign(p *parser) action {
 	who := p.who()
-	f := sim.Fault{Kind: sim.Campaign, Group: p.maybeGroup()}
-	f.Amount = int64(p.forHow())
-	return each(who, f)
+	return each(who, sim.Fault{Kind: sim.Campaign, Group: p.maybeGroup(), Amount: int64(p.forHow())})
 }
 
 func parseResign(p *parser) action {

@@ -116,11 +116,11 @@ func (s councilSetup) terms(variant int) council.Terms {
 }
 
 // change is what an operator asks for: the members in Side vote in the end. Amount draws their roles and the terms: in the
-// variants from 4 on the last of them is a witness, and others that exist stay as observers.
+// variants from 4 on the last of them is a witness, and others that exist stay as observers. For is how long a newcomer may be silent; zero: without end.
 func (s councilSetup) change(f *sim.Fault) protocol.Event {
 	c := council.Change{}
 	if !f.Side.Empty() {
-		g := council.Goal{Terms: s.terms(int(f.Amount) % 3)}
+		g := council.Goal{Terms: s.terms(int(f.Amount) % 3), Within: f.For}
 		n := 0
 		for r := range f.Side.All() {
 			n++
