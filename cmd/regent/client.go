@@ -24,10 +24,14 @@ import (
 	"github.com/regentproject/regent/agent/config"
 )
 
-// A client asks the agent of this host, by HTTP on its unix socket.
+// A client asks the agent of this host, by HTTP on its unix socket, or one elsewhere.
 type client struct {
-	socket string
-	http   *http.Client
+	// socket is the path of the socket, or the URL of an agent elsewhere. Base is what paths are appended to.
+	socket, base string
+	http         *http.Client
+	// token is sent to an agent elsewhere, if it is set; broken is why it cannot be asked.
+	token  string
+	broken error
 }
 
 // socketFlag says where the agent listens.
@@ -40,12 +44,15 @@ func socketFlag(c *cobra.Command, to *string) {
 }
 
 func newClient(socket string) *client {
+	if isURL(socket) {
+		return newRemoteClient(socket)
+	}
 	dial := func(ctx context.Context, _, _ string) (net.Conn, error) {
 		var d net.Dialer
 		return d.DialContext(ctx, "unix", socket)
 	}
 	// A connection that is kept would count against the agent's limit until it times out.
-	return &client{socket: socket, http: &http.Client{Transport: &http.Transport{DialContext: dial, DisableKeepAlives: true}}}
+	return &client{socket: socket, base: "http://agent", http: &http.Client{Transport: &http.Transport{DialContext: dial, DisableKeepAlives: true}}}
 }
 
 // askLimit is how long an answer may take that needs nobody else.
@@ -93,9 +100,15 @@ func (c *client) send(ctx context.Context, method, path string, body any) (*http
 		}
 		content = bytes.NewReader(b)
 	}
-	request, err := http.NewRequestWithContext(ctx, method, "http://agent"+path, content)
+	request, err := http.NewRequestWithContext(ctx, method, c.base+path, content)
 	if err != nil {
 		return nil, err
+	}
+	if c.broken != nil {
+		return nil, cli.Failf("regent: %w", c.broken)
+	}
+	if c.token != "" {
+		request.Header.Set("Authorization", "Bearer "+c.token)
 	}
 	if body != nil {
 		request.Header.Set("Content-Type", "application/json")
@@ -113,6 +126,12 @@ func (c *client) send(ctx context.Context, method, path string, body any) (*http
 	if json.Unmarshal(text, &r) != nil || r.Error == "" {
 		r.Error = strings.TrimSpace(string(text))
 	}
+	if r.Error == "" {
+		r.Error = fmt.Sprintf("the agent at %s answered %s", c.socket, answer.Status)
+	}
+	if answer.StatusCode == http.StatusUnauthorized && isURL(c.socket) {
+		r.Error += fmt.Sprintf(": run 'regent login %s'", c.socket)
+	}
 	return nil, &cli.Failure{Err: &refusal{answer.StatusCode, "regent: " + r.Error}}
 }
 
@@ -124,6 +143,9 @@ func (u *unasked) Error() string { return u.text }
 // unreachable says why an agent does not answer, and what to do.
 func (c *client) unreachable(ctx context.Context, err error) error {
 	what := notThere(c.socket, err)
+	if isURL(c.socket) {
+		what = remoteHint(c.socket, err)
+	}
 	switch {
 	case ctx.Err() != nil && errors.Is(context.Cause(ctx), context.Canceled):
 		return &cli.Exit{Err: errors.New("regent: interrupted"), Status: cli.Failed}

@@ -73,7 +73,7 @@ func drainOrder(verb string) (c *cobra.Command, order *api.DrainOrder, send func
 	var asJSON bool
 	order = &api.DrainOrder{}
 	c = &cobra.Command{Use: verb + " HOST", ValidArgsFunction: hostNames, Args: cli.Args}
-	socketFlag(c, &socket)
+	agentFlags(c, &socket)
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	send = func(c *cobra.Command, host string, out *api.Drained) (bool, error) {
 		order.Member = host

@@ -60,7 +60,7 @@ the order.`,
 			return nil
 		},
 	}
-	socketFlag(c, &socket)
+	agentFlags(c, &socket)
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	c.Flags().Uint64Var(&order.Token, "token", 0, "the token of the leader (default: $REGENT_TOKEN)")
 	return c

@@ -82,7 +82,7 @@ program knows why it did so: run the command on that host.`,
 			return nil
 		},
 	}
-	socketFlag(c, &socket)
+	agentFlags(c, &socket)
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	c.Flags().IntVar(&limit, "limit", 1, "how many changes to explain")
 	f.sinceFlag(c)

@@ -60,7 +60,7 @@ member has crashed: 'regent explain GROUP' says why.`,
 			return nil
 		},
 	}
-	socketFlag(c, &socket)
+	agentFlags(c, &socket)
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	c.Flags().IntVar(&limit, "limit", 20, "how many changes at most")
 	f.sinceFlag(c)

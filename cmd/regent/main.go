@@ -42,6 +42,8 @@ var subcommands = []func() *cobra.Command{
 	verifyCommand,
 	edictCommand,
 	statusCommand,
+	loginCommand,
+	logoutCommand,
 	supportCommand,
 	engineCommand,
 	initCommand,

@@ -62,7 +62,7 @@ stay are not affected.`,
 			return cli.Failf("%s", tooFew(list.Members, heard, need, votes))
 		},
 	}
-	socketFlag(c, &socket)
+	agentFlags(c, &socket)
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	c.AddCommand(membersAddCommand(), membersRemoveCommand(), membersReplaceCommand(), membersSetCommand(), membersTimingCommand(), membersApplyCommand(), membersCancelCommand())
 	return c

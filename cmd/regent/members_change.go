@@ -38,7 +38,7 @@ type changeOptions struct {
 }
 
 func (o *changeOptions) flags(c *cobra.Command) {
-	socketFlag(c, &o.socket)
+	agentFlags(c, &o.socket)
 	f := c.Flags()
 	f.DurationVar(&o.timeout, "timeout", 10*time.Minute, "how long to wait for the end of the change, which goes on without the command")
 	f.BoolVar(&o.asJSON, "json", false, "print JSON")

@@ -61,7 +61,7 @@ members have agreed and still wait.`,
 			return o.run(c)
 		},
 	}
-	socketFlag(c, &o.socket)
+	agentFlags(c, &o.socket)
 	f := c.Flags()
 	f.BoolVar(&o.majority, "i-lost-a-majority", false, "confirm that a majority of the voters is lost for good")
 	f.StringVar(&o.council, "council", "", "the id of the council that is given up")

@@ -40,7 +40,7 @@ and eventual groups without a program, so these cannot be resigned.`,
 			return nil
 		},
 	}
-	socketFlag(c, &socket)
+	agentFlags(c, &socket)
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	c.Flags().Uint64Var(&order.Token, "token", 0, "only if this is the token of the leader")
 	return c

@@ -72,7 +72,7 @@ agent is unreachable.`,
 			return nil
 		},
 	}
-	socketFlag(c, &socket)
+	agentFlags(c, &socket)
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	c.Flags().DurationVar(&wait, "wait", 0, "wait for up to so long until the member votes")
 	c.Flags().BoolVar(&whole, "groups", false, "show all groups that programs here lead or wait for, and all members")

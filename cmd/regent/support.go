@@ -52,7 +52,7 @@ archive and on standard error. The command succeeds without them.`,
 			return nil
 		},
 	}
-	socketFlag(c, &o.socket)
+	agentFlags(c, &o.socket)
 	f := c.Flags()
 	f.StringVar(&o.config, "config", config.DefaultConfig, "configuration of the agent")
 	f.StringVar(&o.output, "output", "", "archive to write, which must not exist (default regent-support-HOST-TIME.tar.gz)")

@@ -44,7 +44,7 @@ or if the outcome is unknown because the leader's host does not answer; the mess
 			return nil
 		},
 	}
-	socketFlag(c, &socket)
+	agentFlags(c, &socket)
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	c.Flags().Uint64Var(&order.Token, "token", 0, "only if this is the token of the leader")
 	return c

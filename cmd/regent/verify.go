@@ -44,7 +44,7 @@ otherwise.`,
 			return nil
 		},
 	}
-	socketFlag(c, &socket)
+	agentFlags(c, &socket)
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	c.Flags().Uint64Var(&token, "token", 0, "fail unless this is the token of the leader")
 	return c

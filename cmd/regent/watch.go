@@ -81,7 +81,7 @@ The exit status is 3 if the agent is unreachable at the start.`,
 			return err
 		},
 	}
-	socketFlag(c, &socket)
+	agentFlags(c, &socket)
 	c.Flags().BoolVar(&asJSON, "json", false, "print a line of JSON for each change")
 	c.Flags().BoolVar(&lines, "lines", false, "print lines on a terminal too")
 	c.Flags().IntVar(&count, "count", 0, "end after this many lines")

@@ -73,7 +73,7 @@ not, and 3 if the agent is unreachable.`,
 			return whoOne(c, cl, args[0], wait, asJSON)
 		},
 	}
-	socketFlag(c, &socket)
+	agentFlags(c, &socket)
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	c.Flags().DurationVar(&wait, "wait", 0, "wait for a leader, for at most this long")
 	c.Flags().BoolVar(&list.all, "all", false, "list groups that were given up long ago, too")
