@@ -128,3 +128,48 @@ func TestClientsOverTCPAreWhatTheirCredentialsSay(t *testing.T) {
 		}
 	}
 }
+
+// Orders of users stay on their host unless the configuration lets them go: root and the agent's user may give them elsewhere, and tokens and certificates
+// that may operate. Where a rule lists who may, the others may not.
+func TestOrdersOfUsersStayOnTheirHost(t *testing.T) {
+	g := gateOf(t, &config.File{HTTP: config.HTTP{TLS: config.TLS{WriteNames: []string{"x"}}}, Rights: []config.Right{
+		{Groups: []string{"open"}},
+		{Groups: []string{"listed"}, Remote: []string{"uid:1000", "gid:2000", "token:x"}},
+		{Groups: []string{"anyone"}, Remote: []string{"anyone"}},
+	}})
+	for _, c := range []struct {
+		name   string
+		client *Client
+		want   string // about which of the groups, one that no rule names, and all
+	}{
+		{"root", &Client{Local: true, pid: 9}, "open listed anyone other all"},
+		{"the agent's user", &Client{Local: true, pid: 9, uid: os.Geteuid()}, "open listed anyone other all"},
+		{"a user", &Client{Local: true, pid: 9, uid: 4000}, "anyone"},
+		{"a user that is listed", &Client{Local: true, pid: 9, uid: 1000}, "listed anyone"},
+		{"a user of a group that is listed", &Client{Local: true, pid: 9, uid: 4000, gids: []int{2000}}, "listed anyone"},
+		{"an unknown user", &Client{Local: true}, "anyone"},
+		{"without credentials", &Client{}, "anyone"},
+		{"a token that is listed", &Client{token: "x"}, "open listed anyone other all"},
+		{"another token", &Client{token: "y"}, "open anyone other"},
+		{"a certificate", &Client{cert: "x"}, "open anyone other"},
+		{"a member", g.OfMember("b", "", ""), "open listed anyone other all"},
+		{"a member for a token", g.OfMember("b", "y", ""), "open anyone other"},
+		{"a member for a certificate", g.OfMember("b", "", "x"), "open anyone other"},
+	} {
+		var may []string
+		for _, group := range []string{"open", "listed", "anyone", "other", "all"} {
+			if g.PermitRemote(c.client, strings.TrimPrefix(group, "all")) == nil {
+				may = append(may, group)
+			}
+		}
+		if got := strings.Join(may, " "); got != c.want {
+			t.Errorf("%s may give orders elsewhere about %q, want %q", c.name, got, c.want)
+		}
+	}
+	if who := g.OfMember("b", "y", ""); who.Role != Anonymous || who.String() != "member b for token y" || who.origin() != "host b" {
+		t.Errorf("a token that this host does not know: role %d, %s, %s", who.Role, who, who.origin())
+	}
+	if who := g.OfMember("b", "", "x"); who.Role != Writer || who.String() != "member b for certificate x" {
+		t.Errorf("a certificate: role %d, %s", who.Role, who)
+	}
+}

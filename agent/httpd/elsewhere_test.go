@@ -140,22 +140,27 @@ func TestFailuresOfOrdersElsewhereAreTold(t *testing.T) {
 	}
 }
 
-// A host takes from others what it knows, for itself and from clients that may, and nothing else.
-func TestOrdersOfOtherHostsAreJudged(t *testing.T) {
-	f := guarded()
-	f.Rights[0].Remote = []string{"token:operator"}
+// judge returns an agent, and what carries out orders of other hosts at it.
+func judge(t testing.TB, f *config.File) (*fakeAgent, *Server) {
+	t.Helper()
 	for i := range f.HTTP.Tokens {
 		f.HTTP.Tokens[i].SHA256 = strings.Repeat("0", 64)
 	}
-	f.HTTP.TLS.WriteNames = []string{"operator", "boss"}
 	rules, err := access.NewRules(f)
 	if err != nil {
 		t.Fatal(err)
 	}
-	a := newFake(f)
-	gate := access.NewGate(slog.New(slog.DiscardHandler))
+	a, gate := newFake(f), access.NewGate(slog.New(slog.DiscardHandler))
 	gate.SetAccess(rules)
-	s := New(a, gate)
+	return a, New(a, gate)
+}
+
+// A host takes from others what it knows, for itself and from clients that may, and nothing else.
+func TestOrdersOfOtherHostsAreJudged(t *testing.T) {
+	f := guarded()
+	f.Rights[0].Remote = []string{"token:operator"}
+	f.HTTP.TLS.WriteNames = []string{"operator", "boss"}
+	a, s := judge(t, f)
 	for text, want := range map[string]int{
 		`{"at":"a","action":"resign","group":"quorum","body":{}}`:                         http.StatusConflict, // reaches the agent, which does not lead
 		`{"at":"a","action":"resign","group":"quorum","token":"operator","body":{}}`:      http.StatusConflict,

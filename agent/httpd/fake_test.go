@@ -118,6 +118,11 @@ func (a *fakeAgent) LeaderOfGroup(group string, _ uint64, _ string) (*core.Candi
 	return nil, api.Errorf(http.StatusConflict, "no program here leads it")
 }
 
+func (a *fakeAgent) Drain(context.Context, bool, *api.DrainOrder) (api.Drained, error) {
+	a.wanted = append(a.wanted, "drain")
+	return api.Drained{}, core.ErrJoining
+}
+
 func (a *fakeAgent) CheckMember(string) error { return nil }
 
 func (a *fakeAgent) AddCandidate(p core.Candidacy) (*core.Candidate, error) {

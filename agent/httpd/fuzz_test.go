@@ -1,6 +1,8 @@
 package httpd
 
 import (
+	"context"
+	"encoding/json"
 	"errors"
 	"net/http"
 	"net/url"
@@ -40,6 +42,25 @@ func FuzzQuery(f *testing.F) {
 			if other && len(q.URL.Query()[name]) == 1 && server.tagged(q) {
 				t.Fatalf("%q asks for tags that this host has", raw)
 			}
+		}
+	})
+}
+
+// FuzzPassedOrder looks for orders of other hosts that make the agent crash, that it does not answer, or that reach it although it must refuse them.
+func FuzzPassedOrder(f *testing.F) {
+	for _, text := range []string{"", "{}", "null", `{"at":"a","action":"resign","group":"g","body":{}}`, `{"at":"a","action":"resign","group":"quorum","token":"x","body":{"token":7}}`,
+		`{"at":"b","action":"transfer","group":"quorum","body":{"to":"b"}}`, `{"at":"a","action":"drain","certificate":"x","body":null}`, `{"at":"a","action":"edict","group":"quorum","body":{}}`} {
+		f.Add([]byte(text))
+	}
+	f.Fuzz(func(t *testing.T, text []byte) {
+		a, s := judge(t, guarded())
+		var answer passedAnswer
+		if err := json.Unmarshal(s.CarryOut(context.Background(), "z", text), &answer); err != nil || answer.Status == 0 {
+			t.Fatalf("%q: %+v, %v", text, answer, err)
+		}
+		var p passedOrder
+		if len(a.wanted) > 0 && (json.Unmarshal(text, &p) != nil || p.At != "a" || p.Token+p.Certificate != "" || !strings.Contains("resign transfer drain undrain", p.Action)) {
+			t.Fatalf("%q reached the agent: %v", text, a.wanted)
 		}
 	})
 }
