@@ -15,8 +15,8 @@ import (
 
 // actions is what an agent can be asked for, where one of its own programs leads.
 var actions = []web.Action{
-	{Verb: "resign", On: "group", Label: "Resign", Help: "ask the program here that leads to stop, and give the group up", Key: "g", Grave: true},
-	{Verb: "transfer", On: "group", Label: "Hand over to", Help: "ask the program here that leads to stop, and hand the group over"},
+	{Verb: "resign", On: "group", Label: "Resign", Help: "ask the program that leads to stop, on whatever host, and give the group up", Key: "g", Grave: true},
+	{Verb: "transfer", On: "group", Label: "Hand over to", Help: "ask the program that leads to stop, on whatever host, and hand the group over"},
 }
 
 // state returns what an agent knows, as the page shows it.
