@@ -29,7 +29,7 @@ func TestCommands(t *testing.T) {
 			return err
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"status": status, "eventually": eventually, "council": councilFiles, "free": freeAddrs,
+			"status": status, "eventually": eventually, "council": councilFiles, "free": freeAddrs, "documented": documented,
 		},
 	})
 }
