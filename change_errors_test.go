@@ -74,6 +74,30 @@ func TestNewMemberThatNeverComesUp(t *testing.T) {
 	})
 }
 
+// A member that is one already is added once more: it is left as it is, by whoever repeats a request. With the same key it is no new host of the name either.
+func TestMemberIsAddedTwice(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newChanging(t, []string{"a", "b", "c"}, "d")
+		go c.welcome("d")
+		first := c.change("a", roster.Change{Add: []Peer{c.peers["d"]}})
+		lead := c.lead("d", "g")
+		again := c.change("b", roster.Change{Add: []Peer{c.peers["d"]}})
+		joined := func(now roster.Council) uint64 {
+			return now.Members[slices.IndexFunc(now.Members, func(m roster.Member) bool { return m.Name == "d" })].Joined
+		}
+		if joined(again) != joined(first) || again.Number > first.Number+1 {
+			t.Errorf("d joined in number %d, and was added again in number %d", joined(first), joined(again))
+		}
+		moved := c.peers["d"]
+		moved.Addrs = []string{"d:7401"}
+		_, err := c.at("a").Change(t.Context(), roster.Change{Add: []Peer{moved}})
+		if err == nil || !strings.Contains(err.Error(), "the member d has this key already: nothing has changed") {
+			t.Errorf("with another address: %v", err)
+		}
+		c.stillLeads(lead, "after d was added twice")
+	})
+}
+
 // A dead member is to be replaced by a new one that never comes up. It has lost its vote meanwhile, and the two that are left go on.
 func TestReplacementThatNeverComesUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

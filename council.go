@@ -302,8 +302,11 @@ func (m *Member) exported(err error) error {
 		if errors.Is(err, from) {
 			if from == agreed.ErrChanging {
 				now := m.describe(m.world.Clock.Now())
-				return fmt.Errorf("%w: it was asked for at %s %v ago, and is %s (cancel it, or wait for its end)", to, now.By,
+				return fmt.Errorf("%w: it was asked for at %s %v ago, and is %s; what was asked for now has changed nothing (cancel it, or wait for its end)", to, now.By,
 					time.Since(now.Asked).Round(time.Second), now.Progress())
+			}
+			if from == agreed.ErrNumber {
+				return fmt.Errorf("%w: %s: nothing has changed (look at the council, and ask again)", to, strings.TrimPrefix(err.Error(), from.Error()+": "))
 			}
 			text := strings.TrimPrefix(err.Error(), "council: ")
 			if text == to.Error() {
@@ -347,14 +350,14 @@ func (m *Member) goal(conf *agreed.Config, c *roster.Change) (*agreed.Goal, erro
 	for _, name := range c.Remove {
 		i := find(name)
 		if i < 0 {
-			return nil, fmt.Errorf("remove %s: no such member (the council is %s)", name, strings.Join(all.list(), " "))
+			return nil, fmt.Errorf("remove %s: no such member: nothing has changed (the council is %s)", name, strings.Join(all.list(), " "))
 		}
 		g.Wishes = slices.Delete(g.Wishes, i, i+1)
 	}
 	for i := range c.Set {
 		at := find(c.Set[i].Name)
 		if at < 0 {
-			return nil, fmt.Errorf("set %s: no such member (the council is %s)", c.Set[i].Name, strings.Join(all.list(), " "))
+			return nil, fmt.Errorf("set %s: no such member: nothing has changed (the council is %s)", c.Set[i].Name, strings.Join(all.list(), " "))
 		}
 		w, err := wish(&c.Set[i])
 		if err != nil {
@@ -374,6 +377,13 @@ func (m *Member) goal(conf *agreed.Config, c *roster.Change) (*agreed.Goal, erro
 			return nil, err
 		}
 		if at := find(w.Name); at >= 0 {
+			now := &g.Wishes[at]
+			switch {
+			case sameWish(w, now):
+				continue // asked for again
+			case sameHost(w.Key, now.Key):
+				return nil, fmt.Errorf("add %s: the member %s has this key already: nothing has changed (set changes its address and the like; a new host of the name draws a key of its own)", w.Name, w.Name)
+			}
 			g.Wishes = slices.Delete(g.Wishes, at, at+1)
 		}
 		if old := conf.Named(w.Name); old != nil && !old.Guest {
@@ -410,6 +420,16 @@ func wish(p *Peer) (*agreed.Wish, error) {
 		return nil, errors.New(strings.TrimPrefix(err.Error(), "config: "))
 	}
 	return &agreed.Wish{Name: p.Name, Key: keyText(p.PublicKeys), Addrs: p.Addrs, Priority: p.Priority, Weight: weightOf(p), Role: agreedRole(p), Seat: protocol.Nobody}, nil
+}
+
+// sameWish says whether two wishes say the same of a member.
+func sameWish(a, b *agreed.Wish) bool {
+	return a.Key == b.Key && slices.Equal(a.Addrs, b.Addrs) && a.Priority == b.Priority && a.Weight == b.Weight && a.Role == b.Role
+}
+
+// sameHost says whether two lists of keys have one in common.
+func sameHost(a, b string) bool {
+	return slices.ContainsFunc(strings.Fields(a), func(k string) bool { return slices.Contains(strings.Fields(b), k) })
 }
 
 // checkWeight refuses another weight where it has no effect.

@@ -145,11 +145,11 @@ func judgeChange(now *roster.Council, c *roster.Change, yes bool) error {
 	names := strings.Join(peerNames(after), " ")
 	switch {
 	case len(after) == 0:
-		return api.Errorf(http.StatusConflict, "no member would be left (stop the agents instead)")
+		return api.Errorf(http.StatusConflict, "no member would be left: nothing has changed (stop the agents instead)")
 	case leaders == 0:
-		return api.Errorf(http.StatusConflict, "no member that may lead would be left among %s (add one first)", names)
+		return api.Errorf(http.StatusConflict, "no member that may lead would be left among %s: nothing has changed (add one first)", names)
 	case tolerated(voters) == 0 && before.Tolerates > 0 && !yes:
-		return api.Errorf(http.StatusConflict, "%s would be left, and the council would tolerate no failure (pass --yes to go on)", names)
+		return api.Errorf(http.StatusConflict, "%s would be left, and the council would tolerate no failure: nothing has changed (pass --yes to go on)", names)
 	}
 	return nil
 }

@@ -216,7 +216,7 @@ func (r *rotation) run() error {
 	}
 	stage, err := r.look()
 	if err != nil {
-		return err
+		return keysFailure(r.c, err)
 	}
 	if stage == drawing && r.finish {
 		return cli.Failf("%s: %s has one key: there is nothing to finish", r.c.CommandPath(), r.f.Name)
@@ -269,7 +269,7 @@ func (r *rotation) look() (rotationStage, error) {
 			break
 		}
 		if r.now.Goal != nil && (r.now.By != r.f.Name || r.now.Plan() != "" && r.now.Plan() != "changing "+r.f.Name) {
-			return 0, cli.Failf("another change is running: it was asked for at %s %s ago, and is %s (wait for its end, or 'regent members cancel')", r.now.By, ago(r.now.Asked), r.now.Progress())
+			return 0, cli.Failf("another change is running: it was asked for at %s %s ago, and is %s; the key of %s is as it was (wait for its end, or 'regent members cancel')", r.now.By, ago(r.now.Asked), r.now.Progress(), r.f.Name)
 		}
 		if err := r.change.follow(r.c, r.agent, &r.now); err != nil {
 			return 0, err

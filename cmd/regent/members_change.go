@@ -80,7 +80,8 @@ func membersAddCommand() *cobra.Command {
 		Short: "Add hosts to the council while it runs",
 		Long: `Adds hosts to the council. Prepare each with 'regent init --join' and start its agent, before or
 after this command: a new member learns what the council knows before it votes. The members
-must know its public key, which 'regent keys exchange' prints on the new host.` + changeStatus,
+must know its public key, which 'regent keys exchange' prints on the new host. The command can
+be run again: a host that is a member already is left as it is.` + changeStatus,
 		Example: `  regent members add host4=10.0.0.4 --keys host4.pub
   regent members add w=10.0.0.9 --keys w.pub --witness`,
 		Args: someArgs("MEMBER=HOST[:PORT]"),
@@ -89,13 +90,25 @@ must know its public key, which 'regent keys exchange' prints on the new host.` 
 			if err != nil {
 				return err
 			}
-			return o.change(c, roster.Change{Add: add})
+			var now api.CouncilInfo
+			if err := newClient(o.socket).get(c.Context(), "/v1/council", &now); err != nil {
+				return err
+			}
+			add = slices.DeleteFunc(add, func(p regent.Peer) bool { return isMember(&now, p) })
+			return o.changeIfAny(c, roster.Change{Add: add}, &now)
 		},
 	}
 	o.flags(c)
 	o.keysFlag(c)
 	r.flags(c)
 	return c
+}
+
+// isMember says whether the council has a member of which all is so that is asked for.
+func isMember(now *api.CouncilInfo, p regent.Peer) bool {
+	return slices.ContainsFunc(now.Members, func(m roster.Member) bool {
+		return !m.New && !m.Leaving && samePeer(withoutHints(&m), p) && slices.Equal(m.PublicKeys, p.PublicKeys)
+	})
 }
 
 func membersRemoveCommand() *cobra.Command {
@@ -244,7 +257,7 @@ func (o *changeOptions) change(c *cobra.Command, change roster.Change) error {
 	return nil
 }
 
-// showOnce prints lines that were not printed before. Lengths of time in them do not make them new.
+// showOnce prints lines that were not printed before. Lengths of time and counts of packets in them do not make them new.
 func showOnce(c *cobra.Command, shown map[string]bool, lines []string) {
 	for _, line := range lines {
 		if same := lengths.ReplaceAllString(line, ""); !shown[same] {
@@ -254,7 +267,7 @@ func showOnce(c *cobra.Command, shown map[string]bool, lines []string) {
 	}
 }
 
-var lengths = regexp.MustCompile(`for [0-9hms.]+`)
+var lengths = regexp.MustCompile(`for [0-9hms.]+|dropped: [0-9]+`)
 
 // follow waits for the end of a change, and prints what it waits for.
 func (o *changeOptions) follow(c *cobra.Command, agent *client, info *api.CouncilInfo) error {

@@ -129,8 +129,12 @@ func (f *Forecast) Lines() []string {
 	if f.Waits {
 		lines = append(lines, "then the change waits for members that are not up")
 	}
-	takes := fmt.Sprintf("takes up to %v: %d steps of up to %v (4 round trips of %v, 4 disk writes of %v, a renewal interval of %v, and %v until no promise "+
-		"of before stands)", f.Takes.Round(time.Millisecond), len(f.Steps), f.Step.Round(time.Millisecond), p.RoundTrip, p.Disk, p.Renew,
+	steps := "steps"
+	if len(f.Steps) == 1 {
+		steps = "step"
+	}
+	takes := fmt.Sprintf("takes up to %v: %d %s of up to %v (4 round trips of %v, 4 disk writes of %v, a renewal interval of %v, and %v until no promise "+
+		"of before stands)", f.Takes.Round(time.Millisecond), len(f.Steps), steps, f.Step.Round(time.Millisecond), p.RoundTrip, p.Disk, p.Renew,
 		(f.Step - 4*p.RoundTrip - 4*p.Disk - p.Renew).Round(time.Millisecond))
 	if f.Invites() {
 		takes += ", and the time that newcomers take to start"
@@ -148,7 +152,7 @@ func (f *Forecast) Lines() []string {
 		lines = append(lines, fmt.Sprintf("warning: on the way the council survives the loss of %d voters only", weakest))
 	}
 	if n := votes(before); n%2 == 0 {
-		lines = append(lines, fmt.Sprintf("warning: %d votes survive the loss of %d, like %d", n, before.survives(), n-1))
+		lines = append(lines, fmt.Sprintf("warning: %d votes survive the loss of %d, like %d: add one more, or make one an observer", n, before.survives(), n-1))
 	}
 	return append(lines, f.sites()...)
 }
