@@ -89,7 +89,7 @@ test-kube: ## locks for electors of client-go and managers of controller-runtime
 
 test-long: test lint release-check mutants-quick hosts torture test-kube ## make test, and what takes longer: go vet and staticcheck, long simulations, the race detector everywhere, all mutants
 	REGENT_TEST=long $(GO) test -timeout 60m ./sim/...
-	REGENT_TEST=long $(GO) test -count 1 ./cmd/regent -run Starved
+	REGENT_TEST=long $(GO) test -count 1 ./cmd/regent -run 'Starved|DiskIsLost'
 	$(MAKE) cross CROSS_TAGS=
 	$(MAKE) fuzz
 	$(GO) test -race -timeout 60m -p 2 $(PACKAGES)

@@ -22,7 +22,7 @@ type hostFault struct {
 }
 
 func anywhere(*arena, *host) bool       { return true }
-func withMember(_ *arena, h *host) bool { return !h.agent && h.runs }
+func withMember(a *arena, h *host) bool { return !h.agent && h.runs && !a.Process(h.name).Ended() } // it ends once it has left the council
 func withCable(a *arena, h *host) bool  { return a.Hosts == cluster.Namespaces }
 
 // hostFaults are those of links and of members by the library.

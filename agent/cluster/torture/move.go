@@ -20,7 +20,8 @@ import (
 )
 
 // A mover has the hosts without an agent take turns in the council while all else happens: one joins with an empty directory, and then the other one
-// leaves. Some changes are cancelled. Some hosts come up late, or lose their disks in the middle.
+// leaves. Some changes are cancelled. Some hosts come up late, and in each phase of a change hosts lose their disks: the one that joins, the one that leaves, and
+// one that stays. Between two turns the timing changes, or the role or the priority of a host.
 type mover struct {
 	arena *arena
 	// wanted is to be the only one of the hosts in the council.
@@ -31,6 +32,8 @@ type mover struct {
 	next, up time.Time
 	// ended is the number at which a change was last seen to have ended without its goal.
 	ended uint64
+	// lost is the host whose disk was lost last. If too many voters have lost theirs at once, nobody knows what was agreed on, and the council goes on no more.
+	lost *host
 	// ending says that no change is to begin, and settled that none is running.
 	ending, settled bool
 }
@@ -57,12 +60,14 @@ const (
 	moveWithin = 7 * time.Second
 )
 
-// Of a hundred looks at a running change, so many cancel it, and so many take the disk of the host that joins, or of the one that leaves. Of a hundred hosts that join, so many
-// come up late.
+// Of a hundred looks at a running change, so many cancel it, and so many take the disk of a host; more do where none was lost in that phase before. Of a hundred hosts that join, so many
+// come up late. Of a hundred looks at a council that is settled, so many change something else than who the members are.
 const (
 	percentCancelled = 3
-	percentLostDisk  = 4
+	percentLostDisk  = 8
+	percentFirstLost = 40
 	percentLate      = 30
+	percentSet       = 50
 )
 
 // ask asks an agent for the council, or for a change of it.
@@ -145,6 +150,9 @@ func (m *mover) look(now time.Time, c *roster.Council) {
 		return slices.ContainsFunc(c.Members, func(p roster.Member) bool { return p.Name == h.name })
 	}
 	m.settled = c.Settled && c.Goal == nil
+	if m.settled && m.lost != nil && !m.lost.agent {
+		m.lost = nil // the change has gone on with it
+	}
 	if c.Ended != "" && c.Number != m.ended {
 		m.ended = c.Number
 		m.did("see a change end: "+how(c.Ended), "council")
@@ -154,16 +162,13 @@ func (m *mover) look(now time.Time, c *roster.Council) {
 	case !m.settled && a.percent(percentCancelled):
 		m.did("cancel a change of the council", "council")
 		m.send(&roster.Change{Cancel: true})
-	case !m.settled && m.wanted.runs && m.wanted.joins && m.wanted.fault.undo == nil && a.percent(percentLostDisk):
-		m.did("lose the disk of a host that joins", m.wanted.name)
-		a.try("lose disk", errors.Join(a.wipe(m.wanted), a.startMember(m.wanted)))
-	case !m.settled && in(other) && other.runs && other.fault.undo == nil && a.percent(percentLostDisk):
-		m.did("lose the disk of a host that leaves", other.name)
-		a.try("lose disk", errors.Join(a.wipe(other), a.startMember(other)))
 	case !m.settled:
+		m.loseDisk(c.Phase, in)
 	case in(m.wanted) && in(other):
 		m.send(&roster.Change{Remove: []string{other.name}})
 	case in(m.wanted) && m.ending:
+	case in(m.wanted) && a.percent(percentSet):
+		m.set(c)
 	case in(m.wanted):
 		m.turn(now, other)
 	default:
@@ -175,6 +180,101 @@ func (m *mover) look(now time.Time, c *roster.Council) {
 		}
 		m.send(change)
 	}
+}
+
+// hasJoined is what an agent logs once its member takes part.
+const hasJoined = "the member has joined the council"
+
+// loseDisk takes the disk of a host while a change is in a phase.
+func (m *mover) loseDisk(phase roster.Phase, in func(*host) bool) {
+	a, other := m.arena, m.other()
+	if m.lost != nil && in(m.lost) && (!m.lost.agent || !strings.Contains(a.Process(m.lost.name).Log(), hasJoined)) {
+		return // the others tell it what it had promised
+	}
+	if phase == roster.Idle {
+		phase = roster.Settling // in the last configuration
+	}
+	type choice struct {
+		who string
+		h   *host
+	}
+	all := []choice{{"that stays", a.hosts[a.rand.IntN(agents)]}, {"that joins", m.wanted}, {"that leaves", other}}
+	all = slices.DeleteFunc(all, func(x choice) bool {
+		if x.h.agent {
+			return !a.mayBreak(x.h)
+		}
+		return !x.h.runs || x.h.fault.undo != nil || x.h == m.wanted && !x.h.joins || x.h == other && !in(other)
+	})
+	if len(all) == 0 {
+		return
+	}
+	chosen := all[a.rand.IntN(len(all))]
+	who, h := chosen.who, chosen.h
+	what, often := "lose the disk of a host "+who+" while the council is "+string(phase), percentLostDisk
+	if a.done[what] == 0 {
+		often = percentFirstLost
+	}
+	if !a.percent(often) {
+		return
+	}
+	m.did(what, h.name)
+	m.lost = h
+	if h.agent {
+		a.try("lose disk", a.loseRecord(h))
+		return
+	}
+	a.try("lose disk", errors.Join(a.wipe(h), a.startMember(h)))
+}
+
+// loseRecord kills an agent and takes the record of its member. What else is in its directory stays: an agent without its list of runners cannot
+// kill what these leave behind. The agent is started again as after other faults.
+func (a *arena) loseRecord(h *host) error {
+	p, s := a.Process(h.name), h.seats[0]
+	a.hit(s, partAgent, true, a.find(s, partAgent))
+	<-p.Gone()
+	all, err := filepath.Glob(filepath.Join(a.Dir, h.name, "record*"))
+	for _, name := range all {
+		err = errors.Join(err, os.Remove(name))
+	}
+	return err
+}
+
+// set changes what the members agree on besides who they are: the timing, or the role or the priority of a host with an agent. One host at a time is a
+// witness, so that there are others to lead.
+func (m *mover) set(c *roster.Council) {
+	a := m.arena
+	at := slices.IndexFunc(c.Members, func(p roster.Member) bool { return p.Witness })
+	if at < 0 {
+		name := a.hosts[a.rand.IntN(agents)].name
+		at = slices.IndexFunc(c.Members, func(p roster.Member) bool { return p.Name == name })
+	}
+	x := c.Members[at]
+	p := x.Peer
+	if len(x.AgreedAddrs) > 0 {
+		p.Addrs = x.AgreedAddrs
+	}
+	var change roster.Change
+	switch what := a.rand.IntN(4); {
+	case p.Witness: // its runners have ended
+		m.did("let a witness lead again", p.Name)
+		p.Witness = false
+	case what == 0:
+		m.did("change the longest lease", "council")
+		change.Timing = &roster.Timing{LongestLease: longestLease + time.Duration(a.rand.IntN(3)-1)*time.Second}
+	case what == 1:
+		m.did("change the bound on drift", "council")
+		change.Timing = &roster.Timing{Drift: 0.001 * float64(1+a.rand.IntN(2))}
+	case what == 2:
+		m.did("change a priority", p.Name)
+		p.Priority = a.rand.IntN(3)
+	default:
+		m.did("make a host a witness", p.Name)
+		p.Witness = true
+	}
+	if change.Timing == nil {
+		change.Set = []regent.Peer{p}
+	}
+	m.send(&change)
 }
 
 // how says how a change ended, without names.
