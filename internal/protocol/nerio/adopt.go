@@ -75,7 +75,7 @@ func (m *Machine) Adopt(now protocol.Time, c Config, floor uint64, out *protocol
 			m.publish(now, s, cause)
 		}
 	}
-	m.yieldAll(now)
+	m.yields = now.Add(m.lcfg.Rho.WaitAtLeast(stepTakes * m.cfg.RoundTrip))
 	m.considerAll(now)
 }
 
@@ -162,9 +162,14 @@ func (m *Machine) leaving() bool {
 	return !rest.Has(m.cfg.Me) && !rest.Empty()
 }
 
-// yieldAll hands over what a leaving member leads to candidates that stay (R12). A group without such a candidate it leads on.
+// stepTakes is how many round trips after a member has adopted a configuration all that are heard have done so.
+const stepTakes = 4
+
+// yieldAll hands over what a leaving member leads to candidates that stay (R12), once all have taken the step: an heir that tries in the middle of it is
+// refused by those that are ahead, and another candidate is elected. Nor does it wait until the configuration has settled, because the next step may come at
+// once then. A group without such a candidate it leads on.
 func (m *Machine) yieldAll(now protocol.Time) {
-	if !m.leaving() {
+	if !m.leaving() || now < m.yields {
 		return
 	}
 	for _, s := range m.wanted {

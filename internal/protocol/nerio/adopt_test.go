@@ -124,3 +124,21 @@ func TestMemberJoinsWhenItMayLead(t *testing.T) {
 		t.Error("N-STAB (joins): a member that may lead joins with every step")
 	}
 }
+
+// R12: a leader that is to lose its vote hands over once the others have taken the step, too: in the middle of it its heir is refused by members that are ahead.
+func TestLeavingLeaderHandsOverAfterTheStep(t *testing.T) {
+	d := council3(t)
+	var out protocol.Effects
+	for _, x := range d.members {
+		c := x.m.cfg
+		c.Epoch, c.Leaving = 1, protocol.NewSet(0)
+		x.m.Adopt(d.Now, c, 0, &out)
+		d.Step(x.Rank, protocol.Tick{})
+	}
+	d.Run(60 * ms)
+	if !d.leads(0, "g") {
+		t.Fatal("R12: it hands over in the middle of the step")
+	}
+	d.Run(60 * ms)
+	d.expect("g", 1, true)
+}

@@ -38,6 +38,8 @@ type Machine struct {
 	withheld bool
 	// held is before when the member grants nothing, besides all other reasons.
 	held protocol.Time
+	// yields is from when on the member hands over what it leads, if it is to leave.
+	yields protocol.Time
 	// ill members, and drained ones, try for nothing. barred are others that would not lead now.
 	ill    bool
 	barred protocol.Set
@@ -224,6 +226,9 @@ func (m *Machine) settle(now protocol.Time) {
 	m.write()
 	m.hold()
 	m.out.Wake = min(m.holder.Next(), m.grantor.Next(), m.agenda.Next(), m.start.due, m.asks.next(), m.tells.due, m.values.due, m.closing.due, m.writeDue())
+	if now < m.yields && m.leaving() {
+		m.out.Wake = min(m.out.Wake, m.yields)
+	}
 }
 
 // take acts on what happened to groups.

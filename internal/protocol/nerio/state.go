@@ -13,7 +13,7 @@ import (
 // Clone implements protocol.Explorable. The copy is for use after a Step, not within one.
 func (m *Machine) Clone() protocol.Machine {
 	c := &Machine{cfg: m.cfg, lcfg: m.lcfg, terms: m.terms, reach: m.reach, now: m.now, start: m.start, disk: m.disk, trusted: m.trusted, lapsed: m.lapsed,
-		voters: m.voters, leaders: m.leaders, withheld: m.withheld, held: m.held, ill: m.ill, barred: m.barred, prefer: m.prefer, balance: m.balance,
+		voters: m.voters, leaders: m.leaders, withheld: m.withheld, held: m.held, yields: m.yields, ill: m.ill, barred: m.barred, prefer: m.prefer, balance: m.balance,
 		failed: m.failed, counted: m.counted, unfit: m.unfit, asks: m.asks, tells: m.tells, closing: m.closing, swept: m.swept}
 	pcg := *m.pcg
 	c.pcg = &pcg
@@ -76,6 +76,7 @@ func (m *Machine) AppendState(b []byte) []byte {
 	s.Uint(uint64(m.lapsed))
 	s.Bool(m.ill)
 	s.Bool(m.withheld)
+	s.Future(m.yields)
 	s.Future(m.held)
 	s.Set(m.barred)
 	m.appendPreference(&s)
