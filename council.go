@@ -368,21 +368,29 @@ func (m *Member) goal(conf *agreed.Config, c *roster.Change) (*agreed.Goal, erro
 		}
 		g.Wishes[at] = *w
 	}
-	for i := range c.Add {
-		w, err := wish(&c.Add[i])
+	if err := m.invite(conf, g, c.Add); err != nil {
+		return nil, err
+	}
+	return g, checkKeys(g)
+}
+
+// invite adds new members to a goal.
+func (m *Member) invite(conf *agreed.Config, g *agreed.Goal, add []Peer) error {
+	for i := range add {
+		w, err := wish(&add[i])
 		if err != nil {
-			return nil, err
+			return err
 		}
 		if err := m.config.checkWeight(w, 0); err != nil {
-			return nil, err
+			return err
 		}
-		if at := find(w.Name); at >= 0 {
+		if at := slices.IndexFunc(g.Wishes, func(x agreed.Wish) bool { return x.Name == w.Name }); at >= 0 {
 			now := &g.Wishes[at]
 			switch {
 			case sameWish(w, now):
 				continue // asked for again
 			case sameHost(w.Key, now.Key):
-				return nil, fmt.Errorf("add %s: the member %s has this key already: nothing has changed (set changes its address and the like; a new host of the name draws a key of its own)", w.Name, w.Name)
+				return fmt.Errorf("add %s: the member %s has this key already: nothing has changed (set changes its address and the like; a new host of the name draws a key of its own)", w.Name, w.Name)
 			}
 			g.Wishes = slices.Delete(g.Wishes, at, at+1)
 		}
@@ -391,7 +399,7 @@ func (m *Member) goal(conf *agreed.Config, c *roster.Change) (*agreed.Goal, erro
 		}
 		g.Wishes = append(g.Wishes, *w)
 	}
-	return g, checkKeys(g)
+	return nil
 }
 
 // cmpKey returns the keys as text, or else another text.
