@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"os"
 	"path/filepath"
@@ -22,7 +23,7 @@ import (
 type initOptions struct {
 	name, file, key, dir, profile, socket, listen, group, loopback, peers, council string
 	port, httpPort                                                                 int
-	bootstrap, force, join                                                         bool
+	bootstrap, force, join, print                                                  bool
 	bind                                                                           string
 	keys                                                                           []string
 }
@@ -31,11 +32,12 @@ func initCommand() *cobra.Command {
 	var o initOptions
 	c := &cobra.Command{
 		Use:   "init MEMBER=HOST[:PORT] ...",
-		Short: "Write the configuration of this host, and print those of its peers",
+		Short: "Write the configuration of this host",
 		Long: `Writes a commented configuration for this host with a council id drawn at random, draws
-the cluster key and this member's own key unless there are any, and prints the configurations of the
-other members, which differ in one line. Copy each to its host, and the cluster key to all of
-them. Then let the members exchange their public keys: 'regent keys exchange'.
+the cluster key and this member's own key unless there are any, and prints the next steps: copy
+both files to the other members, set their names there, and let the members exchange their
+public keys. With --print it also prints the configurations of the other members, which differ in
+the line with the name.
 
 With --peers DIR the other members' keys are drawn as well, and written to DIR. Then all
 public keys are in all files, and nothing is left to exchange.
@@ -77,10 +79,11 @@ file in DIR, with a socket, a directory, a key and ports of its own. A cluster k
 	f.StringVar(&o.socket, "socket", config.DefaultSocket, "where local programs find the agent")
 	f.StringVar(&o.listen, "listen", config.DefaultListen, "where the agent serves HTTP")
 	f.StringVar(&o.group, "group", "", "the group that paths without a group are about")
-	f.StringVar(&o.peers, "peers", "", "write the peers' files to this directory instead of printing them")
+	f.StringVar(&o.peers, "peers", "", "draw the peers' keys, and write their files to this directory")
+	f.BoolVar(&o.print, "print", false, "print the peers' configurations")
 	f.StringVar(&o.loopback, "loopback", "", "put all members on this host, with their files in this directory")
-	f.IntVar(&o.port, "port", 7401, "with --loopback: the first member's port; the others have the next ones")
-	f.IntVar(&o.httpPort, "http-port", 8011, "with --loopback: the first member's port for HTTP")
+	f.IntVar(&o.port, "port", 0, "with --loopback: the first member's port; the others have the next ones (default: from 7401 on, as far as free)")
+	f.IntVar(&o.httpPort, "http-port", 0, "with --loopback: the first member's port for HTTP (default: from 8011 on, as far as free)")
 	f.BoolVar(&o.join, "join", false, "prepare this host to join a council that runs, of which the arguments are members")
 	f.StringVar(&o.bind, "bind", "", "with --join: the address of this host that receives packets")
 	f.StringArrayVar(&o.keys, "keys", nil, "with --join: a file with public keys of these members, as 'regent keys exchange' prints it there")
@@ -110,12 +113,12 @@ func (o *initOptions) check(c *cobra.Command) error {
 			return fmt.Errorf("--%s is for --join", name)
 		}
 	}
-	for _, name := range []string{"bootstrap", "loopback", "peers"} {
+	for _, name := range []string{"bootstrap", "loopback", "peers", "print"} {
 		if c.Flags().Changed(name) && o.join {
 			return fmt.Errorf("--%s makes no sense with --join: the council runs already", name)
 		}
 	}
-	without := []string{"name", "config", "key", "dir", "socket", "listen", "peers"}
+	without := []string{"name", "config", "key", "dir", "socket", "listen", "peers", "print"}
 	if o.loopback == "" {
 		without = []string{"port", "http-port"}
 	}
@@ -194,30 +197,49 @@ func (o *initOptions) run(c *cobra.Command, args []string) error {
 		return err
 	}
 	fmt.Fprintf(out, "wrote %s: member %s\n", o.file, o.name)
-	for _, m := range members {
-		if m.Name == o.name {
-			continue
-		}
-		if o.peers == "" {
+	if err := o.writePeers(out, d); err != nil {
+		return err
+	}
+	o.nextSteps(out, members)
+	return nil
+}
+
+// writePeers writes the files of the other members, or prints them, if that is wanted.
+func (o *initOptions) writePeers(out io.Writer, d config.Draft) error {
+	for _, m := range d.Members {
+		switch {
+		case m.Name == o.name:
+		case o.peers != "":
+			path := filepath.Join(o.peers, m.Name+".yaml")
+			if err := o.write(path, d.For(m.Name).YAML(), "--peers to write to another directory"); err != nil {
+				return err
+			}
+			fmt.Fprintf(out, "wrote %s: for %s, to be put at %s there\n", path, m.Name, o.file)
+		case o.print:
 			fmt.Fprintf(out, "\n# ---- for %s, to be put at %s ----\n%s", m.Name, o.file, d.For(m.Name).YAML())
-			continue
 		}
-		path := filepath.Join(o.peers, m.Name+".yaml")
-		if err := o.write(path, d.For(m.Name).YAML(), "--peers to write to another directory"); err != nil {
-			return err
-		}
-		fmt.Fprintf(out, "wrote %s: for %s, to be put at %s there\n", path, m.Name, o.file)
 	}
+	return nil
+}
+
+// nextSteps says what to do now.
+func (o *initOptions) nextSteps(out io.Writer, members []config.Member) {
+	fmt.Fprintln(out, "\nnext:")
 	if o.peers == "" && len(members) > 1 {
-		fmt.Fprintf(out, "\nnext, on every member: regent keys exchange --config %s > NAME.pub\nthen, with the files of all, on every member: regent keys exchange --config %s *.pub\n", o.file, o.file)
-		fmt.Fprintf(out, "then, on every member: regent agent --config %s\n", o.file)
-	} else {
-		fmt.Fprintf(out, "\nnext, on every member: regent agent --config %s\n", o.file)
+		var others []string
+		for _, m := range members {
+			if m.Name != o.name {
+				others = append(others, m.Name)
+			}
+		}
+		fmt.Fprintf(out, "  copy %s and %s to %s, and set 'name: %s' in %s there\n", o.file, o.key, strings.Join(others, ", "), strings.Join(others, "', 'name: "), o.file)
+		fmt.Fprintf(out, "  on every member: regent keys exchange --config %s > NAME.pub\n", o.file)
+		fmt.Fprintf(out, "  with the files of all, on every member: regent keys exchange --config %s *.pub\n", o.file)
 	}
+	fmt.Fprintf(out, "  on every member: regent agent --config %s\n", o.file)
 	if !o.bootstrap {
 		fmt.Fprintln(out, "the member waits for a council that runs already; for a new one say --bootstrap")
 	}
-	return nil
 }
 
 // drawKeys draws the key of this member and, if their files are to be written, those of the others.
@@ -312,54 +334,5 @@ func (o *initOptions) write(path, text, otherwise string) error {
 	if err != nil {
 		return &cli.Failure{Err: fmt.Errorf("regent init: %w", err)}
 	}
-	return nil
-}
-
-// local writes the files of a council of which all members are on this host.
-func (o *initOptions) local(c *cobra.Command, names []string) error {
-	dir, err := filepath.Abs(o.loopback)
-	if err != nil {
-		return err
-	}
-	members := make([]config.Member, len(names))
-	for i, name := range names {
-		if strings.ContainsAny(name, "=/") {
-			return fmt.Errorf("member %q: with --loopback members have a name and no address", name)
-		}
-		members[i] = config.Member{Name: name, Address: net.JoinHostPort("127.0.0.1", strconv.Itoa(o.port+i))}
-	}
-	draft := func(i int) config.Draft {
-		name := names[i]
-		return config.Draft{Name: name, CouncilID: o.council, Members: members, Dir: filepath.Join(dir, name), Bootstrap: true, Profile: o.profile,
-			Socket: filepath.Join(dir, name+".sock"), Listen: net.JoinHostPort("127.0.0.1", strconv.Itoa(o.httpPort+i)), DefaultGroup: o.group}
-	}
-	file := func(i int) string { return filepath.Join(dir, names[i]+".yaml") }
-	for i := range names {
-		if err := checkDraft(draft(i), file(i)); err != nil {
-			return &cli.Failure{Err: fmt.Errorf("regent init: %w", err)}
-		}
-	}
-	if err := errors.Join(os.MkdirAll(dir, 0o755), owned.Dir(dir)); err != nil {
-		return &cli.Failure{Err: fmt.Errorf("regent init: %w", err)}
-	}
-	for i, name := range names {
-		own, _, err := drawPrivate(filepath.Join(dir, name, secret.PrivateName), name)
-		if err != nil {
-			return &cli.Failure{Err: fmt.Errorf("regent init: %w", err)}
-		}
-		members[i].PublicKeys = texts(own.Public())
-	}
-	for i := range names {
-		path := file(i)
-		if err := o.write(path, draft(i).YAML(), "--loopback with another directory"); err != nil {
-			return err
-		}
-		fmt.Fprintf(c.OutOrStdout(), "wrote %s\n", path)
-	}
-	fmt.Fprintf(c.OutOrStdout(), "\nnext, each in a terminal of its own or with & behind it:\n")
-	for _, name := range names {
-		fmt.Fprintf(c.OutOrStdout(), "  regent agent --config %s\n", filepath.Join(dir, name+".yaml"))
-	}
-	fmt.Fprintf(c.OutOrStdout(), "then: regent members --socket %s\n", filepath.Join(dir, names[0]+".sock"))
 	return nil
 }
