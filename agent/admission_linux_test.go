@@ -126,7 +126,7 @@ func TestAgentRefusesLimitsAboveTheFilesThatItMayOpen(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := newAgent(file, Options{}); err == nil || !strings.Contains(err.Error(), "needs 4000064 open files") {
+	if _, err := newAgent(file, Options{}); err == nil || !strings.Contains(err.Error(), "needs 4000128 open files") {
 		t.Errorf("a limit above RLIMIT_NOFILE: %v", err)
 	}
 	// A reload is refused as a whole, too.
@@ -134,7 +134,7 @@ func TestAgentRefusesLimitsAboveTheFilesThatItMayOpen(t *testing.T) {
 	r.begin(t)
 	replace(t, r.config, "connections: 64", "connections: 1000000")
 	r.agent.reload(nil)
-	if got := r.agent.core.Config().Limits.Connections; got != 64 || !strings.Contains(r.log.String(), "needs 4000064 open files") {
+	if got := r.agent.core.Config().Limits.Connections; got != 64 || !strings.Contains(r.log.String(), "needs 4000128 open files") {
 		t.Errorf("a reload with a limit above RLIMIT_NOFILE leaves %d connections:\n%s", got, r.log.String())
 	}
 }

@@ -60,6 +60,8 @@ type Agent struct {
 	gate    *access.Gate
 	options Options
 	level   *slog.LevelVar
+	// endLog writes lines that the log has gathered.
+	endLog func()
 	// reloading is held while a configuration is put into force. putKeys, which it guards, does that with keys once there is a member.
 	reloading sync.Mutex
 	putKeys   func(regent.Config) error
@@ -83,6 +85,7 @@ func Run(ctx context.Context, o Options) error {
 	if err != nil {
 		return err
 	}
+	defer a.endLog()
 	thread.Spare() // for the member and for killers
 	if c := holdAwake(a.core.Timing, a.core.Ordinary, thread.HoldAwake, a.core.Log); c != nil {
 		defer c.Close()
@@ -118,12 +121,12 @@ func newAgent(file *config.File, o Options) (*Agent, error) {
 		to = os.Stderr
 	}
 	level := new(slog.LevelVar)
-	log := slog.New(slog.NewTextHandler(to, &slog.HandlerOptions{Level: level}))
+	log, end := newLog(to, file.LogFormat, level)
 	core, err := core.New(file, &c, o.Version, log)
 	if err != nil {
 		return nil, err
 	}
-	a := &Agent{core: core, gate: access.NewGate(log), options: o, level: level}
+	a := &Agent{core: core, gate: access.NewGate(log), options: o, level: level, endLog: end}
 	adopt, err := a.prepare(file)
 	if err != nil {
 		return nil, err

@@ -40,6 +40,9 @@ func (f *File) Check() error {
 			fail("default_group: %w", err)
 		}
 	}
+	if f.LogFormat != "text" && f.LogFormat != "json" {
+		fail("log_format %q: must be text or json", f.LogFormat)
+	}
 	if _, err := f.Level(); err != nil {
 		fail("%w", err)
 	}

@@ -215,6 +215,7 @@ func TestErrorsSayWhatToDo(t *testing.T) {
 		{"nobody may lead", "name: a\ncouncil: [{name: a, address: \"127.0.0.1:7401\", witness: true}]\n", "no member of the council may lead"},
 		{"prefer", three + "prefer: -1s\n", "prefer -1s: must not be negative"},
 		{"log", three + "log: loud\n", `log "loud": must be debug`},
+		{"log format", three + "log_format: xml\n", `log_format "xml": must be text or json`},
 		{"long id", strings.Replace(three, "c0ffee00c0ffee00c0ffee00c0ffee00", "c0ffee00c0ffee00c0ffee00c0ffee00ff", 1), "must have 32 hexadecimal digits"},
 		{"no id", strings.Replace(three, "council_id: c0ffee00c0ffee00c0ffee00c0ffee00", "", 1), "no council id: a member without a directory needs one"},
 		{"bad id", strings.Replace(three, "c0ffee00c0ffee00c0ffee00c0ffee00", "coffee", 1), "council id \"coffee\": must have 32 hexadecimal digits"},

@@ -89,6 +89,8 @@ type File struct {
 	Limits    Limits        `yaml:"limits"`
 	// Log is the least level that is logged: debug, info, warn or error.
 	Log string `yaml:"log"`
+	// LogFormat is text or json.
+	LogFormat string `yaml:"log_format"`
 
 	path string // where it was read from, for messages
 }
@@ -383,6 +385,9 @@ func (f *File) defaults() {
 	}
 	if f.Log == "" {
 		f.Log = "info"
+	}
+	if f.LogFormat == "" {
+		f.LogFormat = "text"
 	}
 	l, d := &f.Limits, &defaultLimits
 	for _, p := range []struct{ at, to *int }{{&l.Connections, &d.Connections}, {&l.PerSource, &d.PerSource}, {&l.Streams, &d.Streams},

@@ -23,7 +23,7 @@ func (a *Agent) watchRejoins(ctx context.Context) {
 			return
 		}
 		for _, name := range r.update(a.Members()) {
-			a.Log.Info("a member is back", "peer", name)
+			a.Log.Debug("a member is back", "peer", name) // the member itself logs silences
 			for _, k := range a.Candidates() {
 				if k.held() != nil {
 					k.Notifier.Healed(k, name)

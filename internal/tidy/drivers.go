@@ -22,6 +22,7 @@ var tenureTimers = map[string]map[string]string{
 	"internal/session":       {"page.go": "gives signs of life"},
 	"agent": {
 		"lock_unix.go": "waits for the lock of the socket",
+		"loglines.go":  "gathers log lines for a second",
 		"notify.go":    "notifies the service manager",
 		"server.go":    "accepts connections again, and bounds the end of the server",
 	},
