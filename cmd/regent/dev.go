@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/spf13/cobra"
 
@@ -130,11 +131,24 @@ func devLines(agents *cluster.Cluster) (lines, page string, err error) {
 		upper := strings.ToUpper(name)
 		fmt.Fprintf(&b, "export REGENT_SOCKET_%s=%s REGENT_HTTP_%s=http://%s REGENT_PID_%s=%d\n", upper, agents.Socket(name), upper, http, upper, agents.Pid(name))
 	}
+	if self, err := os.Executable(); err == nil && filepath.Base(self) == "regent" { // other shells need not have it in their path
+		fmt.Fprintf(&b, "export PATH=%s:$PATH\n", shellWord(filepath.Dir(self)))
+	}
 	fmt.Fprintf(&b, "# Then: regent run hello -- sh -c 'echo leading with token $REGENT_TOKEN; exec sleep 1000'\n")
 	if len(agents.Names) > 1 {
 		fmt.Fprintf(&b, "# The same at another member: regent run hello --socket $REGENT_SOCKET_B -- ...\n")
 	}
 	return b.String(), page, nil
+}
+
+// shellWord quotes a word for a shell if that is needed.
+func shellWord(s string) string {
+	if strings.IndexFunc(s, func(r rune) bool {
+		return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("/._-+@", r)
+	}) < 0 {
+		return s
+	}
+	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }
 
 // devWatch reports agents that end, until ctx ends or none is left.
