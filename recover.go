@@ -185,7 +185,8 @@ func (m *Member) surrendered(look *roster.Outlook) (s surrenderState) {
 		names := strings.Join(m.council().set(unheard), " and ")
 		s.err = fmt.Errorf("%w: no answer of %s within %v: start it, or name it as lost as well", roster.ErrNotLost, names, changePatience)
 		if machine.Stopped() {
-			s.err = fmt.Errorf("%w (this member has agreed, and takes part in nothing until %s answers)", s.err, names)
+			s.err = fmt.Errorf("%w (this member has agreed, and takes part in nothing until %s answers. It does not take that back on its own: %s may have agreed as well. "+
+				"To go back to the old council, start lost members first: a survivor that hears one and has not agreed objects, and all the others take back what they agreed to)", s.err, names, names)
 		}
 	case machine.Stopped():
 		s.text = "this member has agreed, and waits for the other survivors"

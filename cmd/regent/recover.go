@@ -36,8 +36,15 @@ All members that are not named as lost must answer, and agree. Each objects if t
 or if it has heard a lost member within a minute, or ten times the longest lease if that is longer. Lost members that come
 back learn that their council was given up, and leave: empty their directories, and let them join.
 
-What can no longer be promised is shown by 'regent status', 'regent members', the dashboard
-and a metric, until 'regent recover --acknowledge'.
+There is nothing to cancel. Either all members that are not named as lost agree, within a few round trips,
+and then the new council has begun; or one objects, and those that have agreed take it back by
+themselves. One that has agreed and does not hear another waits for that one, which may have agreed as
+well. To go back to the old council then, start lost members before that one: it hears them and objects.
+
+That a council was given up is shown by 'regent status', 'regent members', the dashboard and a metric,
+until 'regent recover --acknowledge'. What can no longer be promised:
+
+` + unpromised() + `
 
 The exit status is 0 once leaders can be elected again, 1 if a member objects, and 2 if the
 members have agreed and still wait.`,
@@ -102,12 +109,15 @@ func (o *recoverOptions) run(c *cobra.Command) error {
 	}
 	if o.yes && !info.Done {
 		if !o.asJSON {
-			fmt.Fprintln(c.ErrOrStderr(), "it goes on: 'regent status' shows it")
+			fmt.Fprintln(c.ErrOrStderr(), "it goes on by itself, or is taken back if a survivor objects: 'regent status' shows it")
 		}
 		return cli.Silently(changeGoesOn)
 	}
 	return nil
 }
+
+// unpromised lists what can no longer be promised.
+func unpromised() string { return "  - " + strings.Join(roster.Unpromised(), "\n  - ") + "\n" }
 
 // print says what giving the council up means.
 func (o *recoverOptions) print(w io.Writer, info *api.RecoverInfo) {
@@ -123,6 +133,7 @@ func (o *recoverOptions) print(w io.Writer, info *api.RecoverInfo) {
 	for _, text := range info.Unpromised {
 		fmt.Fprintf(w, "  - %s\n", text)
 	}
+	fmt.Fprintln(w, "once all survivors have agreed, nothing takes it back; until then each goes back by itself when one objects")
 }
 
 func (o *recoverOptions) acknowledged(c *cobra.Command) error {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/regentproject/regent/agent/web"
+	"github.com/regentproject/regent/roster"
 )
 
 // changing is a council of which c is replaced by d, which learns.
@@ -76,4 +77,37 @@ func TestChangeOfTheCouncilInTheBrowser(t *testing.T) {
 	p.until(fmt.Sprintf(`document.querySelector('%s').dataset.place === 'removed'`, member("c")))
 	store.Replace(&web.State{About: web.About{Kind: "agent"}})
 	p.until(`document.getElementById('ribbon').hidden`)
+}
+
+// After a council was given up, a red line says so and what cannot be promised, by day and by night, until somebody has acknowledged it.
+func TestCouncilThatWasGivenUpInTheBrowser(t *testing.T) {
+	lost := roster.Council{Number: 8, Settled: true, GivenUp: &roster.GivenUp{ID: "7f3a", By: "a", Lost: []string{"b", "c"}, At: time.Date(2026, 11, 19, 12, 30, 0, 0, time.UTC)}}
+	store := web.NewStore(func() time.Duration { return time.Minute })
+	show := func() {
+		st := changing()
+		st.About.Council = web.CouncilOf(&lost, 0)
+		store.Replace(st)
+	}
+	show()
+	server, err := web.Serve("127.0.0.1:0", web.Handler(store, web.Options{}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer server.Close()
+	p := open(t, server.URL)
+	for _, dark := range []bool{false, true} {
+		p.do(size(1280, 800, dark))
+		p.until(`document.getElementById('ribbon-given-up').checkVisibility()`)
+		text := ask[string](p, `document.getElementById('ribbon-given-up').textContent`)
+		for _, want := range []string{"council 7f3a was given up on 2026-11-19 12:30 UTC at a, without b, c", "these may lead beside this council", "regent recover --acknowledge"} {
+			if !strings.Contains(text, want) {
+				t.Errorf("dark %v: it does not say %q: %s", dark, want, text)
+			}
+		}
+		p.until(`(([r, g, b]) => r > g + 60 && r > b + 60)(getComputedStyle(document.getElementById('ribbon-given-up')).color.match(/[0-9.]+/g).map(Number))`)
+		p.accessible(fmt.Sprintf("a council that was given up, dark %v", dark))
+	}
+	lost.GivenUp.Acknowledged = true
+	show()
+	p.until(`!document.getElementById('ribbon-given-up').checkVisibility()`)
 }
