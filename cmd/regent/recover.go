@@ -117,7 +117,7 @@ func (o *recoverOptions) run(c *cobra.Command) error {
 }
 
 // unpromised lists what can no longer be promised.
-func unpromised() string { return "  - " + strings.Join(roster.Unpromised(), "\n  - ") + "\n" }
+func unpromised() string { return "  - " + strings.Join(roster.Unpromised(), "\n  - ") }
 
 // print says what giving the council up means.
 func (o *recoverOptions) print(w io.Writer, info *api.RecoverInfo) {
