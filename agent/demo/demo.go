@@ -9,6 +9,7 @@
 //	table.go    the same as a table
 //	tour.go     a guided tour below the table
 //	show.go     the same as a page in the browser
+//	incidents.go one entry for what several say at once
 //	page.go     the page, and what it asks for
 package demo
 

@@ -38,7 +38,7 @@ var alive = []string{"up", "joining", "paused"}
 func (s *demonstration) state() *web.State {
 	at := s.since(cluster.Now())
 	st := &web.State{About: web.About{Kind: "demo", Began: s.began.UnixMilli(), Title: fmt.Sprintf("%d real processes on this host", len(s.model.names)),
-		Fast: s.Timing.Delay, Actions: actions}, Log: s.model.log}
+		Fast: s.Timing.Delay, Actions: actions}, Log: incidents(s.model.log)}
 	if c := s.model.council.now; c != nil {
 		st.About.Council = web.CouncilOf(c, s.model.council.since)
 		st.About.Council.FileDiffers = "" // the lists that processes are started with are nobody's files

@@ -75,8 +75,7 @@ func (m *model) news(lines int) []string {
 		if e.Group != "" && e.Group != m.elections[0].name && !m.others {
 			continue
 		}
-		rest, same := strings.CutPrefix(e.Text, e.Member+" ")
-		same = same && (rest == "takes part" || strings.HasPrefix(rest, "sees no leader: "))
+		rest, same := sharedNews(&e)
 		i := slices.IndexFunc(all, func(o item) bool {
 			return same && o.rest == rest && o.Group == e.Group && e.At-o.At < sameNews
 		})
@@ -92,8 +91,7 @@ func (m *model) news(lines int) []string {
 	var out []string
 	for _, o := range all[max(0, len(all)-lines):] {
 		if len(o.members) > 1 {
-			verb, more, _ := strings.Cut(o.rest, " ")
-			o.Text = strings.Join(slices.Sorted(slices.Values(o.members)), ", ") + " " + strings.TrimSuffix(verb, "s") + " " + more
+			o.Text = together(o.members, o.rest)
 		}
 		if o.Group == m.elections[0].name && !m.others {
 			o.Group = "" // that is what all is about

@@ -73,7 +73,7 @@ fi
 
 # axe-core looks at the dashboard for what keeps people from using it. The client compares it with the lock file.
 axe=sim/browser/axe
-if [ "$axe/package-lock.json" -nt "$axe/node_modules/.package-lock.json" ]; then
+if [ ! -e "$axe/node_modules/.package-lock.json" ] || [ "$axe/package-lock.json" -nt "$axe/node_modules/.package-lock.json" ]; then
 	(cd "$axe" && npm ci --silent --ignore-scripts --no-audit --no-fund && touch node_modules/.package-lock.json)
 fi
 

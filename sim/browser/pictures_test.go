@@ -23,7 +23,7 @@ func (p *tab) pictured(name string, width int64, dark bool) {
 	if *pictures == "" {
 		return
 	}
-	p.do(size(width, 800, dark))
+	p.do(size(width, 800, dark), chromedp.Evaluate[chromedp.Void](`scrollTo(0, 0)`))
 	// Members that move stand still by then, and numbers that are drawn twice a second are there.
 	p.until(`new Promise(done => setTimeout(() => done(true), 1500))`)
 	b, err := small(get(p, chromedp.FullScreenshot(100)))
