@@ -113,8 +113,8 @@ func group(name string) string { return fmt.Sprintf(`.rows .row[data-group="quor
 func TestAgentInTheBrowser(t *testing.T) {
 	a := runAgents(t, "a", "b", "c")
 	a.lead(session.Candidate{Group: "ours"}, session.Candidate{Group: "theirs"})
-	p := open(t, a.urls[0])
-	p.forgiven = true // refusals are errors to a browser
+	p := open(t, a.urls[1]) // which passes orders on to the host whose program leads
+	p.forgiven = true       // refusals are errors to a browser
 
 	// A person without a login sees why, and that a wrong token is none.
 	p.until(`document.activeElement.id === 'token' && document.getElementById('login-reason').textContent === 'You are not logged in.'`)
@@ -162,7 +162,7 @@ func TestAgentInTheBrowser(t *testing.T) {
 	ways("link a – b")
 	p.until(`location.hash === '#/quorum/ours/link/a/b'`)
 	p.do(chromedp.Reload())
-	p.until(`document.querySelector('#chosen strong')?.textContent === 'Link a – b' && [...document.querySelectorAll('#details-lines li')].some(l => l.textContent.startsWith('a hears b '))`)
+	p.until(`document.querySelector('#chosen strong')?.textContent === 'Link a – b' && [...document.querySelectorAll('#details-lines li')].some(l => l.textContent.startsWith('b hears a '))`)
 	p.do(chromedp.Evaluate[chromedp.Void](`location.hash = '#/quorum/ours'`))
 	p.until(`document.querySelector('#chosen strong')?.textContent === 'Group ours'`)
 	a.stop[2]()

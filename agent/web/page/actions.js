@@ -34,8 +34,7 @@ function refusal(group) {
   if (!group || group.mode !== 'quorum') return 'Only the leader of a quorum group can give it up or hand it over.';
   if (!leader) return 'No member leads it.';
   const forbidden = whyNotGroup(group.name);
-  if (forbidden) return `${forbidden}.`;
-  return state.about.self && state.about.self !== leader ? `${leader} leads it: its own agent can give it up or hand it over.` : '';
+  return forbidden ? `${forbidden}.` : '';
 }
 
 // title says what is chosen.

@@ -13,7 +13,7 @@ import (
 	"github.com/regentproject/regent/internal/names"
 )
 
-// actions is what an agent can be asked for, where one of its own programs leads.
+// actions is what an agent can be asked for. It passes orders on to the host whose program leads.
 var actions = []web.Action{
 	{Verb: "resign", On: "group", Label: "Resign", Help: "ask the program that leads to stop, on whatever host, and give the group up", Key: "g", Grave: true},
 	{Verb: "transfer", On: "group", Label: "Hand over to", Help: "ask the program that leads to stop, on whatever host, and hand the group over"},
