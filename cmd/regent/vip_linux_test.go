@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"net/netip"
-	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -119,46 +118,6 @@ func (v *vipCluster) judge() {
 		}
 		v.t.Logf("hosts got the address %d times", got)
 	}
-}
-
-// An address is on one host at a time, whatever is killed or asked to stop, and neighbours send to that host at once.
-func TestAnAddressMovesAndIsNeverOnTwoHosts(t *testing.T) {
-	if err := cluster.CanNamespaces(); err != nil {
-		if os.Geteuid() == 0 {
-			t.Fatal(err)
-		}
-		return // there are no hosts to move it between
-	}
-	t.Parallel()
-	v := startVIP(t)
-	host := v.holder("")
-	for _, step := range []struct {
-		name string
-		do   func()
-		undo func()
-	}{
-		{"resigned", func() { _ = v.regentAt(host, "resign", "web") }, func() {}},
-		{"the runner is killed", func() { v.check(v.Crash(runnerOf(host))) }, func() { v.startVIP(host) }},
-		{"the runner is asked to stop", func() { v.Finish(t, runnerOf(host)) }, func() { v.startVIP(host) }},
-	} {
-		begun := time.Now()
-		step.do()
-		next := v.holder(host)
-		t.Logf("%s: from %s to %s in %v", step.name, host, next, time.Since(begun).Round(time.Millisecond))
-		entry, hardware, err := v.Neighbour(vip4, next)
-		if err != nil || entry != hardware {
-			t.Errorf("%s: the switch sends to %s, %s has %s: %v", step.name, entry, next, hardware, err)
-		}
-		step.undo()
-		host = next
-	}
-	for _, name := range v.Names {
-		v.Finish(t, runnerOf(name))
-	}
-	if left, err := v.HasAddress(vip4); err != nil || len(left) != 0 {
-		t.Errorf("%v have the address after all have stopped: %v", left, err)
-	}
-	v.judge()
 }
 
 // regentAt runs the command line against the agent of a host.
