@@ -58,6 +58,14 @@ func (r *runner) tooShort(lease time.Duration) error {
 	return nil
 }
 
+// name is what the runner calls itself at the agent.
+func (r *runner) name() string {
+	if len(r.Addresses) > 0 {
+		return "regent vip"
+	}
+	return "regent run"
+}
+
 // CheckLease says that addresses cannot be held under leases of a length; zero stands for one that is not known yet.
 func CheckLease(group string, lease time.Duration) error {
 	if lease == 0 || lease >= machine.ShortestLease {

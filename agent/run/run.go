@@ -385,7 +385,7 @@ func (r *runner) prepareKeeper(ctx context.Context, l *life) string {
 func (r *runner) campaign(ctx context.Context, l *life) error {
 	ref := l.tree.Ref()
 	claim := session.Tree(ref.Claim())
-	up, err := r.agent.Campaign(session.Candidate{Group: r.Group, Mode: r.Mode, Lease: r.Lease, Name: "regent run", Value: r.Value, Grace: r.Grace, Page: true,
+	up, err := r.agent.Campaign(session.Candidate{Group: r.Group, Mode: r.Mode, Lease: r.Lease, Name: r.name(), Value: r.Value, Grace: r.Grace, Page: true,
 		Claim: &claim, Guard: r.Guard, Hooks: r.Hooks.bound(), Secret: r.prepareKeeper(ctx, l)}, l.take)
 	l.enter(up)
 	if last := r.last; last != nil {

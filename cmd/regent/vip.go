@@ -4,13 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"os"
 	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
 
-	"github.com/regentproject/regent/agent/api"
 	"github.com/regentproject/regent/agent/cli"
 	runner "github.com/regentproject/regent/agent/run"
 	vip "github.com/regentproject/regent/agent/run/address"
@@ -139,20 +139,33 @@ type vipReport struct {
 
 // dryRun says what would be done.
 func (f *runFlags) dryRun(c *cobra.Command, addresses []vip.Address) error {
-	g, err := whoLeads(c.Context(), newClient(f.socket), f.Group, 0)
+	leader, err := f.leader(c.Context())
 	if err != nil {
 		return err
 	}
 	if f.JSON {
-		return cli.WriteJSON(c, vipReport{Group: f.Group, Addresses: f.Addresses, Leader: g.Leader})
+		return cli.WriteJSON(c, vipReport{Group: f.Group, Addresses: f.Addresses, Leader: leader})
 	}
 	for _, a := range addresses {
 		fmt.Fprintf(c.OutOrStdout(), "would add %v to %s while this host leads %s\n", a.Prefix, a.Interface, f.Group)
 	}
-	if g.Leader != "" {
-		fmt.Fprintf(c.OutOrStdout(), "%s leads %s now\n", g.Leader, f.Group)
+	if leader != "" {
+		fmt.Fprintf(c.OutOrStdout(), "%s leads %s now\n", leader, f.Group)
 	}
 	return nil
+}
+
+// leader returns who leads the group; empty if the agent has heard of no leader.
+func (f *runFlags) leader(ctx context.Context) (string, error) {
+	g, err := whoLeads(ctx, newClient(f.socket), f.Group, 0)
+	var r *refusal
+	switch {
+	case err == nil:
+		return g.Leader, nil
+	case errors.As(err, &r) && r.status == http.StatusNotFound: // nobody has campaigned for it lately
+		return "", nil
+	}
+	return "", err
 }
 
 // mayHold says why this host cannot have an address: before it campaigns, and not when it is elected.
@@ -172,8 +185,8 @@ const unledFor = 6 * time.Second
 // unanswered says that a host answers for an address that nobody can have, because nobody leads the group.
 func (f *runFlags) unanswered(ctx context.Context, addresses []vip.Address) error {
 	for begun := time.Now(); ctx.Err() == nil; {
-		var g api.GroupInfo
-		if newClient(f.socket).get(ctx, groupPath(f.Group, ""), &g) != nil || g.Leader != "" {
+		leader, err := f.leader(ctx)
+		if err != nil || leader != "" {
 			return nil // the leader has them; an agent that does not answer is reported elsewhere
 		}
 		a, other := firstAnswered(addresses)

@@ -3,6 +3,8 @@ package main
 import (
 	"fmt"
 	"net/netip"
+	"os"
+	"os/exec"
 	"slices"
 	"strings"
 	"testing"
@@ -127,4 +129,57 @@ func (v *vipCluster) regentAt(host string, args ...string) error {
 		return fmt.Errorf("%v: %w: %s", args, err, out)
 	}
 	return nil
+}
+
+// What stands in the way is reported before the host campaigns, with what to do.
+func TestVIPReportsWhatStandsInTheWay(t *testing.T) {
+	if err := cluster.CanNamespaces(); err != nil {
+		if os.Geteuid() == 0 {
+			t.Fatal(err)
+		}
+		return // there are no hosts to move it between
+	}
+	t.Parallel()
+	v := &vipCluster{t: t, Cluster: cluster.OpenCrash(t, cluster.Options{Names: []string{"a", "b", "c"}, Hosts: cluster.Namespaces, Regent: command,
+		Config: vipConfig + "leases: [{groups: [short], lease: 2s}]\n"})}
+	for _, name := range v.Names {
+		v.check2(v.StartAgent(name))
+	}
+	v.check(v.AwaitAgents(v.Names...))
+	const here, there = "198.18.0.2/16@eth0", "198.18.0.3/16@eth0" // of host a and of host b
+	for i, c := range []struct {
+		args   []string
+		unable bool // to change addresses
+		want   string
+	}{
+		{[]string{"web", "10.0.0.9/24@eth7"}, false, `no interface "eth7" on this host`},
+		{[]string{"web", here}, false, "this host has the address already, on eth0, without a lifetime: remove it there (ip address del 198.18.0.2/16 dev eth0)"},
+		{[]string{"web", "10.0.0.9/24@eth0", "--lease", "2s"}, false, "leases of web last 2s, and an address needs 5s or more"},
+		{[]string{"short", "10.0.0.9/24@eth0"}, false, "leases of short last 2s, and an address needs 5s or more"},
+		{[]string{"web", "10.0.0.9/24@eth0"}, true, "lacks CAP_NET_ADMIN: run the command as root"},
+		{[]string{"web", "10.0.0.9"}, false, "write ADDRESS/LENGTH@INTERFACE"},
+		{[]string{"web"}, false, "want a group and addresses"},
+		{[]string{"web", there}, false, "has it already, and nobody leads web"},
+	} {
+		cmd := command(append([]string{"vip", "--socket", v.Socket("a")}, c.args...)...)
+		if c.unable {
+			cmd = exec.Command("setpriv", append([]string{"--bounding-set=-net_admin", "--", cmd.Path}, cmd.Args[1:]...)...)
+		}
+		p, err := v.Spawn(fmt.Sprint("case ", i), "a", cmd, nil)
+		v.check(err)
+		cluster.Eventually(t, "the command ends", p.Ended)
+		if p.ExitCode() != 125 || !strings.Contains(p.Log(), c.want) {
+			t.Errorf("%v: status %d, want 125 and %q:\n%s", c.args, p.ExitCode(), c.want, p.Log())
+		}
+	}
+	var out []string
+	p, err := v.Spawn("dry run", "a", command("vip", "web", "10.0.0.9/24@eth0", "--dry-run", "--socket", v.Socket("a")), func(line string) { out = append(out, line) })
+	v.check(err)
+	cluster.Eventually(t, "the dry run ends", p.Ended)
+	if p.ExitCode() != 0 || len(out) != 1 || out[0] != "would add 10.0.0.9/24 to eth0 while this host leads web" {
+		t.Errorf("dry run: status %d: %q\n%s", p.ExitCode(), out, p.Log())
+	}
+	if has, err := v.HasAddress(netip.MustParseAddr("10.0.0.9")); err != nil || len(has) != 0 {
+		t.Errorf("%v have an address that none may add: %v", has, err)
+	}
 }
