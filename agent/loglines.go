@@ -108,7 +108,10 @@ func (p *incident) add(r slog.Record) {
 	if p.count == 0 {
 		p.first, p.common = r.Clone(), all
 	}
-	p.common = slices.DeleteFunc(p.common, func(a slog.Attr) bool { return !slices.ContainsFunc(all, a.Equal) })
+	p.common = slices.DeleteFunc(p.common, func(a slog.Attr) bool {
+		// Attr.Equal panics for lists.
+		return !slices.ContainsFunc(all, func(b slog.Attr) bool { return a.String() == b.String() })
+	})
 	p.count++
 }
 

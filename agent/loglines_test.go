@@ -58,6 +58,13 @@ func TestAnIncidentOfManyGroupsIsTwoLines(t *testing.T) {
 		if got := lines(); len(got) != 1 || !strings.Contains(got[0], "group=z") {
 			t.Errorf("later: %q", got)
 		}
+		for _, group := range []string{"l", "m", "n"} {
+			log.Info("leader changed", "group", group, "support", []string{"a", "b"}, "cause", "elected b")
+		}
+		time.Sleep(3 * gatherWindow)
+		if got := lines(); len(got) != 2 || !strings.Contains(got[1], `groups=2 first="m, n" support="[a b]"`) {
+			t.Errorf("with lists: %q", got)
+		}
 		// What was gathered is written when the agent ends.
 		log.Info("leader changed", "group", "u", "cause", "resigned a")
 		end()
