@@ -7,6 +7,7 @@
 //	explore.go     the search           world.go   states and what can happen in them
 //	invariants.go  the invariants       encode.go  when two states are the same
 //	nerio.go       councils of quorum leases                council.go a council that changes
+//	                                                       heirs.go   a council that is given up
 //
 // A state is remembered by 128 bits of its hash; only the states on the way to the present one are kept whole, and
 // machines that did not move are shared between them.
@@ -39,6 +40,11 @@ type Options struct {
 	// Change, if not nil, is what the first member is asked when the exploration begins: a change of the council. Then C-ONE and C-MONO are
 	// checked, and N-14 is not, because quorums differ from member to member.
 	Change protocol.Event
+	// Gone are members that are lost for good, a while before the exploration begins.
+	Gone protocol.Set
+	// Realm, if not nil, returns the council of a member. What one member sends does not open at a member of another council, unless Open says so.
+	Realm func(protocol.Machine) protocol.CouncilID
+	Open  func(protocol.Message) bool
 	// Cut lists pairs of members that cannot talk to each other once the exploration has begun.
 	Cut [][2]protocol.Rank
 	// Quarter is the step of time, and Quarters how many of them there are.
@@ -78,6 +84,8 @@ type Result struct {
 	// part again.
 	Number    uint64
 	Recovered int
+	// Stopped counts the states in which a member has agreed to give its council up, and waits, and GivenUp those in which a council of survivors is led.
+	Stopped, GivenUp int
 	// Led counts the states in which somebody leads, Changed those in which not for the first time.
 	Led, Changed int
 	// Complete says that there are no others.
@@ -97,6 +105,9 @@ func (r *Result) String() string {
 		r.States, what, r.Steps, r.Depth, r.Led, r.Changed)
 	if r.Number > 0 {
 		s += fmt.Sprintf("; up to configuration %d, with a member that lost its disk and takes part again in %d", r.Number, r.Recovered)
+	}
+	if r.Stopped > 0 {
+		s += fmt.Sprintf("; a survivor waits in %d, a council of survivors is led in %d", r.Stopped, r.GivenUp)
 	}
 	if r.Violation != nil {
 		s += fmt.Sprintf("\n%v\n  %s", r.Violation, strings.Join(r.Way, "\n  "))
@@ -172,8 +183,14 @@ func (s *search) visit(w *world) {
 	if w.ledger.recovered {
 		s.result.Recovered++
 	}
+	if !w.ledger.stopped.Empty() {
+		s.result.Stopped++
+	}
 	if w.ledger.led(w.now()) {
 		s.result.Led++
+		if w.ledger.heir {
+			s.result.GivenUp++
+		}
 		if w.ledger.tenures > 1 {
 			s.result.Changed++
 		}

@@ -46,7 +46,12 @@ func (h *host) Send(_ protocol.Time, out []protocol.Envelope) {
 		case e.To == m.rank:
 			h.queue = append(h.queue, &protocol.Receive{From: me, Message: kept, Delay: protocol.Unknown})
 		case w.ledger.origin == 0 || !w.options.cut(m.rank, e.To):
-			w.net = append(w.net, &message{from: me, to: e.To, what: kept, hash: hashMessage(me, e.To, kept)})
+			sent := message{from: me, to: e.To, what: kept, hash: hashMessage(me, e.To, kept)}
+			if w.options.Realm != nil {
+				sent.realm = w.options.Realm(m.machine)
+				sent.hash = hash(append(sent.hash[:], sent.realm[:]...))
+			}
+			w.net = append(w.net, &sent)
 		}
 	}
 }

@@ -24,6 +24,9 @@ type invariants struct {
 	changing   bool
 	chosen, at []uint64
 	recovered  bool
+	// stopped are survivors that have agreed to give their council up, and agreed all that have. heir says that a council of survivors was chosen.
+	stopped, agreed protocol.Set
+	heir            bool
 }
 
 func newInvariants(o *Options) invariants {
@@ -39,6 +42,14 @@ func (b *invariants) clone() invariants {
 // append encodes what can still matter at now, by rank. Promises that are no orphans are part of their voters' states.
 func (b *invariants) append(to []byte, now protocol.Time) []byte {
 	to = binary.AppendUvarint(to, b.token)
+	for r := range protocol.Rank(len(b.at)) {
+		for _, is := range [...]bool{b.stopped.Has(r), b.agreed.Has(r), b.heir} {
+			if is {
+				to = append(to, byte(r))
+			}
+			to = append(to, listEnd)
+		}
+	}
 	for _, x := range b.at {
 		to = binary.AppendUvarint(to, x)
 	}
@@ -85,6 +96,7 @@ func (b *invariants) led(now protocol.Time) bool {
 
 // crash ends what ends with a process.
 func (b *invariants) crash(r protocol.Rank) {
+	b.stopped.Remove(r) // it states so anew when it starts, if its disk is left
 	b.ledger.Take(&sim.Record{Node: r, Fact: protocol.Fact{Ev: sim.EvCrash}})
 }
 
@@ -94,6 +106,9 @@ func (b *invariants) take(w *world, me protocol.Ident, f *protocol.Fact) error {
 		return nil
 	}
 	now := w.now()
+	if b.stopped.Has(me.Rank) && (f.Ev == protocol.EvPromise || f.Ev == protocol.EvAssign || f.Ev == protocol.EvLease) {
+		return fmt.Errorf("C-STOP violated: %v has agreed to give its council up, and states %s", me, f.Ev)
+	}
 	did := b.ledger.Take(&sim.Record{T: sim.Real(now), Node: me.Rank, Inc: me.Inc, Fact: *f})
 	switch f.Ev {
 	case protocol.EvLease, protocol.EvHorizon:
@@ -103,6 +118,9 @@ func (b *invariants) take(w *world, me protocol.Ident, f *protocol.Fact) error {
 	case protocol.EvBreak, protocol.EvUnassign:
 		return b.backed(now)
 	case protocol.EvChosen, protocol.EvAdopt, protocol.EvVote:
+		if err := b.survived(me, f); err != nil || f.Ev == protocol.EvVote && (f.Why == "heir" || f.Why == "taken back") {
+			return err
+		}
 		return b.configured(me, f)
 	case protocol.EvAssign:
 		return b.assign(now, me, f, &did)

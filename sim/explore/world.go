@@ -44,6 +44,8 @@ type message struct {
 	what protocol.Message
 	held bool
 	hash key
+	// realm is the council of the sender, where that matters.
+	realm protocol.CouncilID
 }
 
 // turn is one thing that can happen.
@@ -91,6 +93,11 @@ func begin(o *Options) (*world, error) {
 			break
 		}
 		w.quarter++
+		for r := range o.Gone.All() {
+			if w.quarter == 4 {
+				w.crash(int(r))
+			}
+		}
 	}
 	w.quarter, w.ledger.origin = 0, w.now()
 	for i, r := range o.Candidates {
@@ -200,6 +207,8 @@ func (w *world) arrivals(list []turn, calm bool) ([]turn, bool) {
 func (w *world) faults(list []turn) []turn {
 	for i, m := range w.members {
 		switch {
+		case w.options.Gone.Has(m.rank):
+			continue
 		case m.machine == nil:
 			list = append(list, turn{restart, i})
 			if w.lost > 0 {
@@ -327,7 +336,11 @@ func (w *world) crash(i int) {
 
 // receive lets a message arrive, if there is anybody to take it.
 func (w *world) receive(m *message) {
-	if w.members[m.to].machine == nil {
+	to := w.members[m.to].machine
+	if to == nil {
+		return
+	}
+	if realm := w.options.Realm; realm != nil && realm(to) != m.realm && !w.options.Open(m.what) {
 		return
 	}
 	w.step(int(m.to), &protocol.Receive{From: m.from, Message: m.what, Delay: protocol.Unknown})
