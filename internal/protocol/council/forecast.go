@@ -64,6 +64,7 @@ func (c *Config) Forecast(g *Goal, dead protocol.Set, p Pace) *Forecast {
 		v := View{Dead: dead, Ready: at.Present().Minus(dead)}
 		var next *Config
 		if at.Goal == nil {
+			v.Leading = at.Voters().Minus(dead) // as far as the proposer knows
 			next = at.Begin(g, &v, birth)
 		} else {
 			next = at.Next(&v, birth)

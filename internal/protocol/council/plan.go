@@ -12,7 +12,7 @@ type View struct {
 	Dead protocol.Set
 	// Ready are members that have settled in the present configuration and have learnt as much as the proposer knows.
 	Ready protocol.Set
-	// Leading are members that lead a group, and are given more time to hand it over.
+	// Leading are members that lead a group, or may lead one, and are given more time to hand it over.
 	Leading protocol.Set
 }
 

@@ -107,6 +107,44 @@ func TestLeavingMemberThatLeadsIsWaitedForAWhile(t *testing.T) {
 	}
 }
 
+// R11-4: before a change nobody repeats how many groups it leads. So a voter that is heard keeps its vote in the first step, and in the next
+// one until it has said that it leads nothing. The wait begins with the change, however long ago the council settled.
+func TestLeavingMemberKeepsItsVoteUntilItSaysThatItLeadsNothing(t *testing.T) {
+	a := start(t, "a", settledAt(conf(4, "abc"), "a"))
+	a.pass(a.m.opt.Patience)
+	begin := func() *Config {
+		t.Helper()
+		a.m.want = &Change{Goal: goal("ab")}
+		n := a.m.value()
+		if n == nil || n.Goal == nil && n.Named("c") != nil {
+			t.Fatalf("the change does not begin: %v", n)
+		}
+		return n
+	}
+	for _, r := range "bc" {
+		a.get(r, &Carry{Number: 4, Waited: true, Settled: true}) // left over from before
+	}
+	first := begin()
+	if first.At(2).Role != Leader {
+		t.Error("R11-4: a voter that may lead loses its vote in the first step")
+	}
+	a.pass(a.m.opt.Quiet + 1)
+	if begin().At(2).Role != Observer {
+		t.Error("R11-4: one that is silent is waited for")
+	}
+
+	first.Number, first.Before = 5, first.Voters()
+	a = start(t, "a", settledAt(first, "a"))
+	a.get('b', &Carry{Number: 5, Waited: true, Settled: true})
+	if n := a.m.value(); n != nil {
+		t.Errorf("R11-4: a voter that has not said what it leads loses its vote: %v", n)
+	}
+	a.get('c', &Carry{Number: 5, Waited: true, Settled: true})
+	if n := a.m.value(); n == nil || n.At(2).Role != Observer {
+		t.Error("R11-4: one that leads nothing is waited for")
+	}
+}
+
 func TestOneChangeAtATime(t *testing.T) {
 	c := conf(4, "abc")
 	c.Goal = goal("abcd")
@@ -138,6 +176,7 @@ func TestAnyMemberFinishesAChange(t *testing.T) {
 	c.Goal = goal("ab")
 	b := start(t, "b", settledAt(c, "b"))
 	b.get('a', &Carry{Number: 4, Settled: true})
+	b.get('c', &Carry{Number: 4, Settled: true})
 	b.pass(0)
 	if _, _, ok := sent[*Prepare](b); ok {
 		t.Error("it does not leave the first turn to a")

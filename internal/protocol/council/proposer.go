@@ -378,8 +378,9 @@ func (m *Machine) birth(name string) (b Birth) {
 // view is what the member knows of the others.
 func (m *Machine) view() (v View) {
 	leads, assigned := m.host.Leads()
+	idle := m.rec.Conf.Goal == nil // nobody repeats how many groups it leads, and no wait has begun
 	patient := m.now < m.settledAt.Add(m.opt.Patience)
-	lenient := m.now < m.settledAt.Add(cmp.Or(m.opt.HandOver, m.opt.Patience))
+	lenient := idle || m.now < m.settledAt.Add(cmp.Or(m.opt.HandOver, m.opt.Patience))
 	if leads > 0 && lenient {
 		v.Leading.Add(m.seat)
 	}
@@ -396,7 +397,8 @@ func (m *Machine) view() (v View) {
 		if here && p.carry.Settled && (p.carry.Assigned >= assigned || !patient) {
 			v.Ready.Add(r)
 		}
-		if here && p.carry.Leads > 0 && lenient {
+		alive := m.now.Sub(p.heard) <= m.opt.Quiet // and may lead, if it has not said in this number that it does not
+		if lenient && (here && !idle && p.carry.Leads > 0 || alive && (idle || !here)) {
 			v.Leading.Add(r)
 		}
 	}
