@@ -464,13 +464,13 @@ func (r *rotation) await() error {
 func notUsing(members []regent.PeerStatus, newest identity.Public, force bool) (lines []string) {
 	for i := range members {
 		m := &members[i]
-		missing := m.Key == "" || !m.Heard || m.Silent
+		missing := m.Key == "" || !m.Heard || m.Silent || m.Incarnation == 0
 		switch {
 		case m.Self && m.Key != newest.ID().String():
 			lines = append(lines, "waits for the agent of this host to use the new key")
 		case m.Self, m.Revoked, missing && force:
 		case missing:
-			lines = append(lines, fmt.Sprintf("waits for %s, which is not heard (start its agent; or remove it from the council; or pass --force, after which it may have to join again)", m.Name))
+			lines = append(lines, fmt.Sprintf("waits for %s, which is not heard or takes no part (start its agent, and look at 'regent status' there; or remove it from the council; or pass --force, after which it may have to join again)", m.Name))
 		case m.KeyProblem != "":
 			lines = append(lines, fmt.Sprintf("waits for %s to use the new key", m.Name))
 		}
