@@ -16,10 +16,18 @@ import (
 func newLog(to io.Writer, format string, level *slog.LevelVar) (_ *slog.Logger, end func()) {
 	var h slog.Handler = slog.NewTextHandler(to, &slog.HandlerOptions{Level: level})
 	if format == "json" {
-		h = slog.NewJSONHandler(to, &slog.HandlerOptions{Level: level})
+		h = slog.NewJSONHandler(to, &slog.HandlerOptions{Level: level, ReplaceAttr: withUnits})
 	}
 	g := &gatherer{Handler: h, shared: &gathered{pending: make(map[string]*incident)}}
 	return slog.New(g), g.shared.end
+}
+
+// withUnits writes lengths of time as text, such as "5s". In JSON they would be numbers without a unit.
+func withUnits(_ []string, a slog.Attr) slog.Attr {
+	if a.Value.Kind() == slog.KindDuration {
+		return slog.String(a.Key, a.Value.Duration().String())
+	}
+	return a
 }
 
 // gatherWindow is how long lines are gathered that report the same of several groups.

@@ -85,7 +85,10 @@ func TestLinesThatAreNotGathered(t *testing.T) {
 	}
 	level.Set(slog.LevelDebug)
 	for range 2 {
-		log.Info("leader changed", "group", "g")
+		log.Info("leader changed", "group", "g", "for", 5*time.Second)
+	}
+	if !strings.Contains(out.String(), `"for":"5s"`) {
+		t.Errorf("a length has no unit: %s", out.String())
 	}
 	n := 0
 	for line := range strings.Lines(out.String()) {
