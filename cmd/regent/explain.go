@@ -92,7 +92,7 @@ program knows why it did so: run the command on that host.`,
 // explainChanges explains the changes that the filter lets through, oldest first. Of a group without a leader the gap lasts until now.
 func explainChanges(changes []api.Change, f *filter, now time.Time) []explanation {
 	out := []explanation{}
-	r := newHistory(&api.History{Changes: changes}, f, len(changes)+1)
+	r := newHistory(&api.History{Changes: changes}, f)
 	for i := range r.Changes {
 		e := explanation{changeRow: r.Changes[i]}
 		if e.To == "" {

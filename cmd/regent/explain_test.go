@@ -136,7 +136,7 @@ func TestGroupsThatHostsLeadAreShownAsSuch(t *testing.T) {
 			t.Errorf("watch says %q, %v; want %q", line.String(), err, want)
 		}
 		cmd.SetOut(&history)
-		newHistory(&api.History{Changes: []api.Change{c.group.Change}}, &filter{}, 1).print(cmd, c.group.At)
+		newHistory(&api.History{Changes: []api.Change{c.group.Change}}, &filter{}).print(cmd, c.group.At, true, 1)
 		if f := strings.Fields(strings.Split(history.String(), "\n")[1]); f[3] != c.row[0] {
 			t.Errorf("the history has token %s, want %s", f[3], c.row[0])
 		}

@@ -28,7 +28,9 @@ func historyCommand() *cobra.Command {
 		Long: `Lists the last changes of leader of GROUP, or of all groups and of the council, as the agent of
 this host saw them, oldest first. Each change is one row with one cause: why the leadership
 before ended, who leads, and how long there was no leader. A change of the council is one row
-when it is complete. GROUP may be a pattern with * and ?.
+when it is complete. Without GROUP, changes of more than three groups at the same time, with the
+same cause and leaders, are one row. GROUP may be a pattern with * and ?, such as '*', which
+lists the change of each group.
 
 The agent keeps some thousand changes since its start. Only the agent of the host whose
 program led knows how it ended: run 'regent explain GROUP' there.
@@ -52,11 +54,12 @@ member has crashed: 'regent explain GROUP' says why.`,
 			if err != nil {
 				return err
 			}
-			r := newHistory(h, &f, limit)
+			r := newHistory(h, &f)
 			if asJSON {
+				r.cut(limit)
 				return cli.WriteJSON(c, r)
 			}
-			r.print(c, time.Now())
+			r.print(c, time.Now(), f.pattern == "", limit)
 			return nil
 		},
 	}
@@ -91,7 +94,7 @@ type historyReport struct {
 }
 
 // newHistory makes the rows of a history, and leaves those out that the filter does not let through.
-func newHistory(h *api.History, f *filter, limit int) *historyReport {
+func newHistory(h *api.History, f *filter) *historyReport {
 	r := &historyReport{Changes: []changeRow{}}
 	for _, t := range api.Turnovers(h.Changes) {
 		if f.lets(t.Group) && !t.At.Before(f.from) {
@@ -106,42 +109,71 @@ func newHistory(h *api.History, f *filter, limit int) *historyReport {
 		}
 	}
 	slices.SortStableFunc(r.Changes, func(x, y changeRow) int { return x.At.Compare(y.At) })
-	for len(r.Changes)+len(r.Council) > limit { // the oldest goes
+	return r
+}
+
+// cut leaves the latest changes.
+func (r *historyReport) cut(limit int) {
+	for len(r.Changes)+len(r.Council) > limit {
 		if len(r.Changes) == 0 || len(r.Council) > 0 && r.Council[0].At.Before(r.Changes[0].At) {
 			r.Council = r.Council[1:]
 		} else {
 			r.Changes = r.Changes[1:]
 		}
 	}
-	return r
 }
 
-func (r *historyReport) print(c *cobra.Command, now time.Time) {
-	out := c.OutOrStdout()
-	p := paintFor(out)
-	if len(r.Changes)+len(r.Council) == 0 {
-		fmt.Fprintln(out, "nothing has changed in that time, as far as this agent knows")
-		return
+// manyGroups is of how many groups a row is at least that is about several.
+const manyGroups = 4
+
+// rows returns the rows of a table, oldest first. If they are to be put together, what happened to many groups at once is one row.
+func (r *historyReport) rows(p palette, together bool, now time.Time) [][]string {
+	type row struct {
+		at    time.Time
+		cells []string
 	}
-	var rows [][]string
-	council := r.Council
-	takeCouncil := func(before time.Time) {
-		for len(council) > 0 && (before.IsZero() || council[0].At.Before(before)) {
-			rows = append(rows, []string{timeOfDay(council[0].At, now), p.bold("council"), "", "", council[0].String()})
-			council = council[1:]
-		}
-	}
-	for i := range r.Changes {
-		t := &r.Changes[i]
-		takeCouncil(t.At)
+	var rows []row
+	add := func(t *view.Turnover, group, token string) {
 		leader := p.bad("none")
 		if t.To != "" {
 			leader = p.good(t.To)
 		}
-		rows = append(rows, []string{timeOfDay(t.At, now), p.bold(names.Label(t.Group)), leader, tokenText(t.ToToken), t.Text})
+		rows = append(rows, row{t.At, []string{timeOfDay(t.At, now), p.bold(group), leader, token, t.String()}})
 	}
-	takeCouncil(time.Time{})
-	table(out, p, []string{"TIME", "GROUP", "LEADER", "TOKEN", "CHANGE"}, rows)
+	var all []view.Turnover
+	for i := range r.Changes {
+		all = append(all, r.Changes[i].Turnover)
+	}
+	for _, x := range view.Incidents(all) {
+		if together && len(x.All) >= manyGroups {
+			add(&x.Turnover, fmt.Sprintf("%s and %d more", names.Label(x.Group), len(x.All)-1), "-")
+			continue
+		}
+		for i := range x.All {
+			add(&x.All[i], names.Label(x.All[i].Group), tokenText(x.All[i].ToToken))
+		}
+	}
+	for i := range r.Council {
+		c := &r.Council[i]
+		rows = append(rows, row{c.At, []string{timeOfDay(c.At, now), p.bold("council"), "", "", c.String()}})
+	}
+	slices.SortStableFunc(rows, func(x, y row) int { return x.at.Compare(y.at) })
+	cells := make([][]string, len(rows))
+	for i := range rows {
+		cells[i] = rows[i].cells
+	}
+	return cells
+}
+
+func (r *historyReport) print(c *cobra.Command, now time.Time, together bool, limit int) {
+	out := c.OutOrStdout()
+	p := paintFor(out)
+	rows := r.rows(p, together, now)
+	if len(rows) == 0 {
+		fmt.Fprintln(out, "nothing has changed in that time, as far as this agent knows")
+		return
+	}
+	table(out, p, []string{"TIME", "GROUP", "LEADER", "TOKEN", "CHANGE"}, rows[max(0, len(rows)-limit):])
 }
 
 // tokenText shows a token where there is one.
