@@ -62,6 +62,20 @@ func (k *fakeKernel) has(text string) bool {
 	return time.Now().Before(k.ends[text])
 }
 
+// counts returns how often the kernel was called, how often neighbours were told, and how many addresses it was not told to delete.
+func (k *fakeKernel) counts() (sets, told, left int) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.sets, k.told, len(k.ends)
+}
+
+// change changes what the kernel does.
+func (k *fakeKernel) change(f func()) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	f()
+}
+
 // A scene is a holder of two addresses in virtual time, and its runner.
 type scene struct {
 	kernel *fakeKernel
@@ -133,13 +147,13 @@ func TestAHolderHasItsAddressesWhileItsRunnerRenews(t *testing.T) {
 				t.Errorf("%s: is not held", a)
 			}
 		}
-		if n := s.kernel.sets; n < 16 || n > 22 {
+		if n, _, _ := s.kernel.counts(); n < 16 || n > 22 {
 			t.Errorf("%d calls for two addresses in 10 s, want about 20", n)
 		}
 		s.stop()
 		<-s.ended
-		if len(s.kernel.ends) != 0 || !s.saw(Event{Event: Released, Address: both[0]}) {
-			t.Errorf("left: %v", s.kernel.ends)
+		if _, _, left := s.kernel.counts(); left != 0 || !s.saw(Event{Event: Released, Address: both[0]}) {
+			t.Errorf("%d are left", left)
 		}
 	})
 }
@@ -150,8 +164,8 @@ func TestAHolderDeletesAtTheDeadlineOfARunnerThatRenewsNoMore(t *testing.T) {
 		s.renew(4)
 		time.Sleep(5 * time.Second)
 		synctest.Wait()
-		if len(s.kernel.ends) != 0 {
-			t.Errorf("left: %v", s.kernel.ends)
+		if _, _, left := s.kernel.counts(); left != 0 {
+			t.Errorf("%d are left", left)
 		}
 		s.stop()
 		<-s.ended
@@ -164,8 +178,8 @@ func TestAHolderEndsWithItsRunner(t *testing.T) {
 		s.renew(4)
 		s.hang()
 		<-s.ended
-		if len(s.kernel.ends) != 0 {
-			t.Errorf("left: %v", s.kernel.ends)
+		if _, _, left := s.kernel.counts(); left != 0 {
+			t.Errorf("%d are left", left)
 		}
 	})
 }
@@ -173,16 +187,18 @@ func TestAHolderEndsWithItsRunner(t *testing.T) {
 func TestAnotherHostThatHasTheAddressIsReportedOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := play(t)
-		s.kernel.other = "02:00:00:00:00:01"
+		s.kernel.change(func() { s.kernel.other = "02:00:00:00:00:01" })
 		s.renew(60)
 		n := 0
+		s.mu.Lock()
 		for _, e := range s.events {
 			if reflect.DeepEqual(e, Event{Event: Duplicate, Address: both[0], Hardware: "02:00:00:00:00:01"}) {
 				n++
 			}
 		}
+		s.mu.Unlock()
 		if n != 1 {
-			t.Errorf("reported %d times, want once: %v", n, s.events)
+			t.Errorf("reported %d times, want once", n)
 		}
 		s.stop()
 		<-s.ended
@@ -193,12 +209,12 @@ func TestNeighboursAreToldAgainWhenAMemberIsBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := play(t)
 		s.renew(20)
-		before := s.kernel.told
+		_, before, _ := s.kernel.counts()
 		s.mu.Lock()
 		s.healed++
 		s.mu.Unlock()
 		s.renew(2)
-		if s.kernel.told <= before {
+		if _, told, _ := s.kernel.counts(); told <= before {
 			t.Error("nobody was told again")
 		}
 		s.stop()
@@ -209,14 +225,12 @@ func TestNeighboursAreToldAgainWhenAMemberIsBack(t *testing.T) {
 func TestACallThatFailsIsReportedAndTriedAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := play(t)
-		s.kernel.refuses = errors.New("not now")
+		s.kernel.change(func() { s.kernel.refuses = errors.New("not now") })
 		s.renew(5)
 		if !s.saw(Event{Event: Failed, Address: both[0], Error: "not now"}) {
-			t.Errorf("not reported: %v", s.events)
+			t.Error("not reported")
 		}
-		s.kernel.mu.Lock()
-		s.kernel.refuses = nil
-		s.kernel.mu.Unlock()
+		s.kernel.change(func() { s.kernel.refuses = nil })
 		s.renew(5)
 		if !s.kernel.has(both[0]) {
 			t.Error("not tried again")
