@@ -190,6 +190,29 @@ func TestConsistentGroupOutlivesAllItsMembers(t *testing.T) {
 	})
 }
 
+// The manager of a consistent group leaves the council. It has recovered what was lost, and holds no lease that the change would wait for.
+func TestManagerLeavesWithoutDelay(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorkforce(t, []string{"a", "b", "c", "d"})
+		w.crash("d")
+		w.agree("a", "b", "c")
+		w.change("b", roster.Change{Remove: []string{"d"}})
+		time.Sleep(30 * time.Second)
+		manager := w.now("a").Leader
+		rest := slices.DeleteFunc([]string{"a", "b", "c"}, func(n string) bool { return n == manager })
+		began := time.Now()
+		w.change(rest[0], roster.Change{Remove: []string{manager}})
+		if took := time.Since(began); took > 3*time.Second {
+			t.Errorf("the manager, %s, left in %v", manager, took)
+		}
+		w.agree(rest...)
+		w.undisturbed(rest...)
+		if n := w.lost(manager); n != 1 {
+			t.Errorf("%d agreements name %s as failed", n, manager)
+		}
+	})
+}
+
 // A member fails, and the manager has not recovered it when it fails as well. By then the first one was removed from the council, and a newcomer has its
 // seat. The next manager is asked to recover the one that failed, not the newcomer.
 func TestNewcomerInTheSeatOfAMemberIsNotTakenForIt(t *testing.T) {

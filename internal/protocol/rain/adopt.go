@@ -203,6 +203,10 @@ func (m *Machine) leave() {
 	}
 }
 
+// leaves says whether the member is to lose its vote. A manager that leaves gives the lease up once its view is recovered, as it does when another member
+// wants it: a change of the council waits until the member leads nothing.
+func (m *Machine) leaves() bool { return m.term.conf != nil && m.term.conf.Leaving(m.cfg.Self) }
+
 // unfit takes the member out of its groups if it is ill or to leave the council, and lets it take part again if it is neither.
 func (m *Machine) unfit(cause protocol.Cause) {
 	for _, g := range m.groups {

@@ -255,7 +255,7 @@ func (g *group) may(present *protocol.Set) bool {
 // decide takes the members on to the next view, if all of them agree on it.
 func (g *group) decide(now protocol.Time, present, joining *protocol.Set) {
 	failed, joined, ok := g.converged(present, joining)
-	managing := g.view.Manager == g.me && (g.reported != g.view.Number || g.recovered != g.view.Number || !g.lease.owed)
+	managing := g.view.Manager == g.me && (g.reported != g.view.Number || g.recovered != g.view.Number || !g.lease.owed && !g.m.leaves())
 	if ok {
 		ok = g.may(present) || !present.Has(g.view.Manager)
 	}
