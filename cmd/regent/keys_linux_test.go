@@ -223,7 +223,7 @@ func TestRevokedLeaderIsCutOff(t *testing.T) {
 	cluster.Eventually(t, "the audit log names who revoked it", func() bool {
 		log := h.Process(others[0]).Log()
 		who := fmt.Sprintf(`who="uid %d" from="socket, pid `, os.Getuid())
-		return strings.Contains(log, `msg=audit action="keys revoke" group="" to="" `+who) && strings.Contains(log, "outcome=done detail="+leader) &&
+		return strings.Contains(log, `msg=audit action="keys revoke" group="" to="" at="" `+who) && strings.Contains(log, "outcome=done detail="+leader) &&
 			strings.Contains(log, `outcome=failed detail="nobody: member`)
 	})
 	var status api.AgentStatus

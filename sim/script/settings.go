@@ -36,7 +36,7 @@ func setProtocol(p *parser) {
 	p.once(s.Protocol != "")
 	t := p.take("the name of a protocol")
 	name := t.text
-	if next := p.peek(); next != "" && !strings.Contains(next, "=") {
+	for next := p.peek(); next != "" && !strings.Contains(next, "="); next = p.peek() {
 		name += " " + p.take("a variant").text
 	}
 	found, err := suite.Lookup(name)
