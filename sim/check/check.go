@@ -66,6 +66,11 @@
 //	C-ONE (heirs)     council_heir.go  C-ONE in each council
 //	C-TOK (heirs)     council_heir.go  tokens above all of the council before
 //	C-LIVE (heirs)    council_heir.go  a council of survivors is settled and led
+//	R-HEIR            council_heir_rain.go  the first view of survivors is on top of the last one that one of them knows, and names all that was not recovered
+//	R-REC (heirs)     council_heir_rain.go  R-REC in each council
+//	R-ONCE (heirs)    council_heir_rain.go  R-ONCE in each council
+//	R-OUT (heirs)     council_heir_rain.go  R-OUT, across councils
+//	C-AGREE (heirs)   council_heir_rain.go  C-AGREE in the last council
 //	R-JOB             council_rain.go  who was of a view and is not of the next one failed there, also if another one has the seat
 //	C-AGREE           council_rain.go  the members of a council that is healed are in one view (R-WL)
 //

@@ -15,8 +15,8 @@ func HeirsRain(t Truth, s CouncilSpec, group protocol.Group) []Checker {
 	all := Heirs(t, s)
 	h := all[0].(*heirOne).realms
 	lives := &heirLives{realms: h, groups: s.Groups, settle: s.Settle, until: sim.Forever}
-	return append(all, NewDead(group), &heirEach{realms: h, name: "R-REC (heirs)", make: func() Checker { return NewRecovered(group) }},
-		&heirEach{realms: h, name: "R-ONCE (heirs)", make: func() Checker { return NewOneRecovery(t, group) }},
+	return append(all, NewDead(group), &heirRecovered{heirEach{realms: h, make: func() Checker { return NewRecovered(group) }}},
+		&heirOneRecovery{heirEach{realms: h, make: func() Checker { return NewOneRecovery(t, group) }}},
 		&heirViews{realms: h, group: group, views: make(map[heirView]*rain.View), knows: make(map[protocol.Rank]heirView), told: make(map[protocol.CouncilID]*rain.View), base: make(map[protocol.CouncilID]*rain.View), done: make(map[heirView]bool)},
 		&heirOutside{realms: h, agreements: newAgreements(t, group), in: make([]protocol.CouncilID, t.Members()), moved: make([]sim.Real, t.Members()), last: make(map[protocol.CouncilID]agreement)},
 		&heirAgrees{heirLives: lives, agreements: newAgreements(t, group)})
@@ -26,12 +26,17 @@ func HeirsRain(t Truth, s CouncilSpec, group protocol.Group) []Checker {
 type heirEach struct {
 	*realms
 	read int
-	name string
 	make func() Checker
 	of   map[protocol.CouncilID]Checker
 }
 
-func (c *heirEach) Name() string { return c.name }
+type heirRecovered struct{ heirEach }
+
+func (*heirRecovered) Name() string { return "R-REC (heirs)" }
+
+type heirOneRecovery struct{ heirEach }
+
+func (*heirOneRecovery) Name() string { return "R-ONCE (heirs)" }
 
 func (c *heirEach) Observe(r *sim.Record) error {
 	c.take(r, &c.read)
@@ -258,7 +263,7 @@ type heirOutside struct {
 	last  map[protocol.CouncilID]agreement
 }
 
-func (*heirOutside) Name() string { return "R-OUT" }
+func (*heirOutside) Name() string { return "R-OUT (heirs)" }
 
 func (o *heirOutside) Observe(r *sim.Record) error {
 	o.take(r, &o.read)
