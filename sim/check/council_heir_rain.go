@@ -15,7 +15,13 @@ func HeirsRain(t Truth, s CouncilSpec, group protocol.Group) []Checker {
 	all := Heirs(t, s)
 	h := all[0].(*heirOne).realms
 	lives := &heirLives{realms: h, groups: s.Groups, settle: s.Settle, until: sim.Forever}
-	return append(all, NewDead(group), &heirRecovered{heirEach{realms: h, make: func() Checker { return NewRecovered(group) }}},
+	done := make(map[rain.Number]bool)
+	recovered := func() Checker {
+		x := NewRecovered(group)
+		x.done = done // survivors may know what was recovered before
+		return x
+	}
+	return append(all, NewDead(group), &heirRecovered{heirEach{realms: h, make: recovered}},
 		&heirOneRecovery{heirEach{realms: h, make: func() Checker { return NewOneRecovery(t, group) }}},
 		&heirViews{realms: h, group: group, views: make(map[heirView]*rain.View), knows: make(map[protocol.Rank]heirView), told: make(map[protocol.CouncilID]*rain.View), base: make(map[protocol.CouncilID]*rain.View), done: make(map[heirView]bool)},
 		&heirOutside{realms: h, agreements: newAgreements(t, group), in: make([]protocol.CouncilID, t.Members()), moved: make([]sim.Real, t.Members()), last: make(map[protocol.CouncilID]agreement)},
