@@ -243,8 +243,8 @@ func TestHostThatKnowsNoKeyIsToldToJoinAgain(t *testing.T) {
 			}
 			go c.join(name, Config{Join: slices.Clone(c.present(at)), Bind: name + ":7400"})
 			c.change(at, roster.Change{Add: []Peer{c.peers[name]}, Remove: []string{leaves}})
+			time.Sleep(time.Minute) // the others know of the end of it, too
 		}
-		time.Sleep(time.Minute)
 		// The names of a and b now lead to d and e, as after hosts were exchanged under their names.
 		list := slices.Clone(c.first)
 		list[0].Addrs, list[1].Addrs = []string{"d:7400"}, []string{"e:7400"}

@@ -74,4 +74,10 @@ func (h *host) Hold(now, until protocol.Time) {
 	}
 }
 
-func (h *host) Leave(protocol.Time) { h.close = true }
+// Leave makes the leases give up at once, and ends them with the next Step.
+func (h *host) Leave(now protocol.Time) {
+	h.close = true
+	if h.leases != nil {
+		h.leases.Leave(now, h.out)
+	}
+}

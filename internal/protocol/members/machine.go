@@ -267,9 +267,8 @@ func (m *Machine) finish(ev protocol.Event) {
 		m.born = false
 		m.remember(ev)
 		ev = protocol.Start{}
-	case m.close && campaigns(ev), len(m.wishes) > 0 && wish(ev):
-		// If the member is none any more, its leases do not know that yet. They refuse the campaign once they do. And what came while
-		// the member had no seat goes first: a program that resigned then, and campaigns now, wants to lead.
+	case len(m.wishes) > 0 && wish(ev):
+		// What came while the member had no seat goes first: a program that resigned then, and campaigns now, wants to lead.
 		m.remember(ev)
 		ev = m.left()
 	case ev == protocol.Event(protocol.Tick{}): // what is left to do waits for a Tick, which is asked for
@@ -291,11 +290,6 @@ func (m *Machine) finish(ev protocol.Event) {
 	if m.leases.Incarnation() != inc || len(m.wishes) > 0 || m.close {
 		m.out.Wake = m.now
 	}
-}
-
-func campaigns(ev protocol.Event) bool {
-	_, yes := ev.(protocol.Campaign)
-	return yes
 }
 
 // left takes the first of what is left to do; a Tick if that is nothing.

@@ -123,6 +123,14 @@ func (m *Machine) Distrust(now protocol.Time, out *protocol.Effects) {
 	}
 }
 
+// Leave says that the member is none any more (R7): it gives up what it leads, and tries for nothing from this Step on.
+func (m *Machine) Leave(now protocol.Time, out *protocol.Effects) {
+	m.now, m.out = now, out
+	m.holder.Begin(now, out)
+	m.grantor.Begin(now, out)
+	m.onClose(now)
+}
+
 // Hold keeps the member from granting anything before an instant; Never: before another call. What it waits for besides, it
 // still waits for, if it comes to know of it later.
 func (m *Machine) Hold(now, until protocol.Time, out *protocol.Effects) {

@@ -151,8 +151,8 @@ func (m *Machine) dueBalance(now protocol.Time) {
 	b.due = now.Add(m.cfg.Renew)
 	m.countMoves(now)
 	b.look = len(b.moving) > 0
-	// A candidate may be ahead, in a configuration by which it may lead: it waits until this member is there.
-	ready := m.fast(now).Minus(m.barred).Minus(b.gone).Intersect(m.leaders)
+	// A candidate may be ahead, in a configuration by which it may lead: it waits until this member is there. One that is to leave gets nothing.
+	ready := m.fast(now).Minus(m.barred).Minus(b.gone).Intersect(m.leaders).Minus(m.cfg.Leaving)
 	for _, s := range m.wanted {
 		l, leads := m.holder.Lease(s.group)
 		if !leads || l.Stopping || l.Joined.Empty() {
@@ -182,7 +182,7 @@ func (m *Machine) settleJoins() {
 // awaits says whether a member has joined that goes before this one in a group that this one leads, and was heard lately: if it cannot
 // take the group now, it may soon.
 func (m *Machine) awaits(now protocol.Time, s *groupState, l *lease.Leadership) bool {
-	to := m.cfg.Balance.First(s.group, l.Candidates.Intersect(l.Joined).With(m.cfg.Me))
+	to := m.cfg.Balance.First(s.group, l.Candidates.Intersect(l.Joined).Minus(m.cfg.Leaving).With(m.cfg.Me))
 	return to != m.cfg.Me && now.Sub(m.start.peers[to].heard) <= 4*m.cfg.Longest
 }
 
