@@ -74,7 +74,7 @@ func TestNewMemberThatNeverComesUp(t *testing.T) {
 	})
 }
 
-// A member that is one already is added once more: it is left as it is, by whoever repeats a request. With the same key it is no new host of the name either.
+// A caller repeats the request to add a member: the council leaves the member as it is. With the same key it is no new host of the name either.
 func TestMemberIsAddedTwice(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newChanging(t, []string{"a", "b", "c"}, "d")

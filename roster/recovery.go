@@ -46,7 +46,7 @@ type GivenUp struct {
 	At   time.Time `json:"at"`
 	By   string    `json:"by"`
 	Lost []string  `json:"lost"`
-	// Acknowledged says that somebody has taken note of what can no longer be promised since then ([Unpromised]).
+	// Acknowledged says that a person has taken note of what can no longer be promised since then ([Unpromised]).
 	Acknowledged bool `json:"acknowledged,omitempty"`
 }
 

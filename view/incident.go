@@ -7,7 +7,7 @@ import (
 	"github.com/regentproject/regent/why"
 )
 
-// An Incident is what happened to several groups at the same time and for the same cause, such as that a host died which led them.
+// An Incident is what happened to several groups at the same time and for the same cause, for example the death of a host that led them.
 type Incident struct {
 	// Turnover is that of the first group. Its gap lasts until the last of them had a leader.
 	Turnover

@@ -183,7 +183,8 @@ func (a *Rules) bearerOf(sum [sha256.Size]byte) (found *bearer) {
 // HasTokens returns whether the configuration has tokens, so that there is something to log in with.
 func (a *Gate) HasTokens() bool { return len(a.Access.Load().tokens) > 0 }
 
-// IdentifyPage returns who sent a request for the dashboard over TCP: the owner of its login, or whoever it is without one.
+// IdentifyPage returns the client that sent a request for the dashboard over TCP: the owner of its login or, without a login, the client that
+// [Rules.Identify] returns.
 func (a *Gate) IdentifyPage(r *http.Request) *Client {
 	rules := a.Access.Load()
 	if HasBearerToken(r) {

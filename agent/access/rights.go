@@ -143,7 +143,7 @@ func (r *rule) allows(c *Client, what Right) bool {
 }
 
 // isOperator returns whether the client is root or the agent's own user. Both may do everything. So may a member that speaks for itself: members trust one
-// another, and it passes on what its own root, or a user to whom it gives the right, has ordered.
+// another, and it passes on the orders of its own root, and of users that it gives the right.
 func (c *Client) isOperator() bool {
 	if c.member != "" && c.token == "" && c.cert == "" {
 		return true

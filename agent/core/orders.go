@@ -50,7 +50,7 @@ func (a *Agent) notLedHere(c *api.Change, command string) error {
 // An Elsewhere says that the agent of another host has to carry an order out.
 type Elsewhere struct {
 	Host string
-	// Why says so, and Command what to run there.
+	// Why is the reason, and Command is what to run there.
 	Why, Command string
 }
 

@@ -10,7 +10,7 @@ const (
 	// A source may try to log in this often at once, and after that once in attemptInterval.
 	attemptBurst    = 5
 	attemptInterval = 10 * time.Second
-	// maxSources bounds how many sources are told apart. All others share one allowance.
+	// maxSources bounds how many sources have an allowance of their own. All others share one.
 	maxSources = 4096
 )
 

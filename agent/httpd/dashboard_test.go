@@ -161,7 +161,7 @@ func TestOrdersNeedTheKeyOfTheirPage(t *testing.T) {
 	}
 	var s api.PageSession
 	if _, body := p.ask("GET", "/ui/api/session", ""); json.Unmarshal([]byte(body), &s) != nil || s.Key == "" {
-		t.Errorf("a page without a login is told %s", body)
+		t.Errorf("a page without a login gets %s", body)
 	}
 	if answer, _ := p.ask("POST", "/ui/api/do", `{}`, header(access.PageHeader, s.Key)); answer.StatusCode != 200 {
 		t.Errorf("an order of a page without a login: %s", answer.Status)

@@ -101,7 +101,7 @@ func (t *Terminal) Close() error {
 	return t.err
 }
 
-// A keyboard is a terminal as the library reads it. It ends the library when the terminal has gone: by itself it would wait for keys for ever.
+// A keyboard is a terminal as the library reads it. It ends the library when the terminal has gone: by itself the library would wait for keys without end.
 type keyboard struct {
 	*os.File
 	t *Terminal

@@ -217,7 +217,7 @@ func TestThoseWhoMayOnlyLookDoNothing(t *testing.T) {
 		}
 		var session api.PageSession
 		if err := errors.Join(json.NewDecoder(answer.Body).Decode(&session), answer.Body.Close()); err != nil || session.MayOrder != may || !session.MayLook {
-			t.Errorf("%s is told %+v, %v", who, session, err)
+			t.Errorf("%s gets %+v, %v", who, session, err)
 		}
 	}
 	if status, _ := post(t, url+"/api/do", `{"verb":"crash"}`); status != http.StatusForbidden || did {

@@ -45,7 +45,7 @@ func TestPatternsMatchNames(t *testing.T) {
 	}
 }
 
-// What was given up long ago is hidden, and nothing that somebody may miss.
+// regent who hides what was given up long ago, and nothing that a person may miss.
 func TestWhoHidesOnlyWhatNobodyMisses(t *testing.T) {
 	now := time.Unix(100_000, 0)
 	group := func(name, leader string, ago time.Duration, k why.Kind) api.GroupInfo {

@@ -158,8 +158,8 @@ func listedEverywhere(c *cobra.Command, cl *client, newest identity.Public) erro
 }
 
 // A rotation replaces the key of this host's member by steps that the members agree on. The file with the private keys and the configuration of the
-// council say how far it is: each key is on disk before anybody is told of it, and stays there until nobody lists it. So the command may end at any
-// instant.
+// council show how far it is: each key is on disk before the command sends it to a member, and stays there until no member lists it. So the command
+// may end at any instant.
 type rotation struct {
 	*rotateOptions
 	c     *cobra.Command
@@ -392,7 +392,7 @@ func (r *rotation) step(stage rotationStage) error {
 	panic(fmt.Sprintf("keys: a rotation in stage %d", stage))
 }
 
-// replace writes the file with the private keys, unless somebody else has since it was read.
+// replace writes the file with the private keys, unless another process has changed it since it was read.
 func (r *rotation) replace(next *identity.Own) error {
 	now, err := secret.ReadPrivate(r.f.PrivateKeyFile)
 	switch {

@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// A user logs in to an agent elsewhere, and asks it with what was stored, which only that user can read. Each mistake is told with what to do.
+// A user logs in to an agent elsewhere, and asks it with what was stored, which only that user can read. The error for each mistake names what to do.
 func TestCommandsAskAnAgentElsewhere(t *testing.T) {
 	dir := t.TempDir()
 	t.Setenv("XDG_CONFIG_HOME", dir)

@@ -136,7 +136,7 @@ func (f *runFlags) add(c *cobra.Command) {
 	s.BoolVar(&f.Restart, "restart", false, "when COMMAND ends by itself give the group up, and campaign again after --delay")
 	s.DurationVar(&f.Delay, "delay", time.Second, "how long to wait before campaigning again after COMMAND ended by itself or was not healthy")
 	s.BoolVar(&f.Once, "once", false, "end after the first leadership")
-	s.DurationVar(&f.Wait, "wait", 0, "end with status 123 if this host does not lead within this time (default: wait for ever)")
+	s.DurationVar(&f.Wait, "wait", 0, "end with status 123 if this host does not lead within this time (default: wait without end)")
 	s.StringVar(&f.elected, "on-elected", "", "a line for the shell, run when elected and before COMMAND is started")
 	s.StringVar(&f.lost, "on-lost", "", "a line for the shell, run when COMMAND is gone, whatever the reason, which is in $REGENT_REASON")
 	s.StringVar(&f.notify, "notify", "", "a program, perhaps with arguments, that is called as keepalived calls its notify script: GROUP, the group's name, MASTER, BACKUP, FAULT, STOP, or MASTER_RX_LOWER_PRI when a member is back that may not know who leads; and the priority")

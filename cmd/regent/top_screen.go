@@ -18,7 +18,7 @@ const topFrame = 4
 // topPage returns how many rows fit.
 func topPage(height int) int { return max(1, height-topFrame) }
 
-// The sequences for text that stands out. Nothing is told by colour alone: the chosen row has a mark, and what is wrong is said in words.
+// The sequences for text that stands out. Colour alone carries no information: the chosen row has a mark, and words name what is wrong.
 const (
 	reversed = "\x1b[7m"
 	bold     = "\x1b[1m"

@@ -24,8 +24,8 @@ An address has the form ADDRESS/LENGTH@INTERFACE, of IPv4 or IPv6. The kernel ge
 lifetime that ends a second or more before the lease, and regent vip refreshes that while the
 lease is renewed. When the leadership ends, regent vip deletes the address; if it is killed or
 stopped, its keeper process and the agent do. If all of these are stopped, the kernel removes
-the address before another host can lead. Neighbours are told at once who has the address
-now (gratuitous ARP, unsolicited neighbour advertisements).
+the address before another host can lead. The new holder tells its neighbours at once
+that it has the address (gratuitous ARP, unsolicited neighbour advertisements).
 
 Every 5 s regent vip looks whether another host answers for an address that it holds, and
 warns. It changes nothing then: find the other host.
@@ -69,7 +69,7 @@ func vipCommand() *cobra.Command {
 	socketFlag(c, &f.socket)
 	s := c.Flags()
 	s.DurationVar(&f.Lease, "lease", 0, "how long a lease is, 5s or more: a dead host is replaced after it (default: what the agent is configured with for GROUP)")
-	s.DurationVar(&f.Wait, "wait", 0, "end with status 123 if this host does not lead within this time (default: wait for ever)")
+	s.DurationVar(&f.Wait, "wait", 0, "end with status 123 if this host does not lead within this time (default: wait without end)")
 	s.StringVar(&f.health, "health", "", "a line for the shell that fails when this host must not have the addresses any more; then the group is given up")
 	s.StringVar(&f.ready, "ready", "", "a line for the shell that fails when this host must not lead; then it does not campaign")
 	s.DurationVar(&f.healthEvery, "health-interval", 5*time.Second, "how often --health and --ready are asked")

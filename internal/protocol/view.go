@@ -145,7 +145,7 @@ type Answer struct {
 	Said []Said
 }
 
-// Said is whom a member takes for the leader of a group; NoIdent: it knows of none.
+// Said is which leader of a group a member reports. Leader is NoIdent if it knows of none.
 type Said struct {
 	By     Rank
 	Leader Ident

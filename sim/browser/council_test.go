@@ -79,7 +79,7 @@ func TestChangeOfTheCouncilInTheBrowser(t *testing.T) {
 	p.until(`document.getElementById('ribbon').hidden`)
 }
 
-// After a council was given up, a red line says so and what cannot be promised, by day and by night, until somebody has acknowledged it.
+// After a council was given up, a red line reports this and what cannot be promised, by day and by night, until a person has acknowledged it.
 func TestCouncilThatWasGivenUpInTheBrowser(t *testing.T) {
 	lost := roster.Council{Number: 8, Settled: true, GivenUp: &roster.GivenUp{ID: "7f3a", By: "a", Lost: []string{"b", "c"}, At: time.Date(2026, 11, 19, 12, 30, 0, 0, time.UTC)}}
 	store := web.NewStore(func() time.Duration { return time.Minute })

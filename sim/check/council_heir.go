@@ -381,7 +381,7 @@ func (c *heirLives) Finish() error {
 	return nil
 }
 
-// judged says whether a council must live: none of its voters has forgotten anything, or goes on elsewhere. Otherwise somebody has to decide.
+// judged says whether a council must live: none of its voters has forgotten anything, or goes on elsewhere. Otherwise a person has to decide.
 func (c *heirLives) judged(id protocol.CouncilID, x *heirCouncil) bool {
 	if x.latest == nil {
 		return false

@@ -44,7 +44,7 @@ func TestCouncilOfSurvivorsHasItsOwnViews(t *testing.T) {
 	}{
 		"on top of the last that they know":    {begun(base()).install(0, first(&early), "decided"), "R-HEIR", ""},
 		"one of them knows a later one":        {begun(base().install(1, all, "told")).install(0, first(&early), "decided"), "R-HEIR", "R-HEIR"},
-		"somebody who failed is not named":     {missed().install(0, first(&early), "decided"), "R-HEIR", "R-HEIR"},
+		"a member that failed is not named":    {missed().install(0, first(&early), "decided"), "R-HEIR", "R-HEIR"},
 		"all who may have failed are named":    {missed().install(0, first(&early, protocol.Loss{Members: protocol.NewSet(4)}), "decided"), "R-HEIR", ""},
 		"a program receives one of before":     {begun(base()).told(1, early, time.Second), "R-HEIR", "R-HEIR"},
 		"a lost member goes on by its leave":   {missed().install(0, first(&early), "decided").told(0, first(&early), time.Second), "R-OUT", "R-OUT"},

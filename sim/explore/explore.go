@@ -42,7 +42,7 @@ type Options struct {
 	Change protocol.Event
 	// Gone are members that are lost for good, a while before the exploration begins.
 	Gone protocol.Set
-	// Realm, if not nil, returns the council of a member. What one member sends does not open at a member of another council, unless Open says so.
+	// Realm, if not nil, returns the council of a member. What one member sends does not open at a member of another council, unless Open returns true.
 	Realm func(protocol.Machine) protocol.CouncilID
 	Open  func(protocol.Message) bool
 	// Cut lists pairs of members that cannot talk to each other once the exploration has begun.

@@ -7,7 +7,7 @@
 //	other.go          other systems
 //
 // [Hold] is the only thing that adds an address. It runs in a process of its own, the first one of the tree of a runner (agent/run/tree), so that
-// whoever ends the tree kills it first, and then deletes: after that nobody adds the address again.
+// the process that ends the tree kills it first, and then deletes the address: after that no process adds it again.
 package address
 
 import (
@@ -81,8 +81,8 @@ func Drop(texts []string) (left int, err error) {
 	return left, err
 }
 
-// OnHost says why this host cannot get the address: there is no such interface, or it has the address for ever. One with a lifetime is what
-// an earlier leadership has left.
+// OnHost says why this host cannot get the address: there is no such interface, or it has the address without a lifetime. An address with
+// a lifetime is what an earlier leadership has left.
 func (a Address) OnHost() error {
 	if _, err := a.link(); err != nil {
 		return err

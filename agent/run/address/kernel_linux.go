@@ -98,7 +98,7 @@ func (a Address) Set(lifetime time.Duration) error {
 type Place struct {
 	// Link is the interface by number, and Bits the length of the prefix.
 	Link, Bits int
-	// Forever says that it has no lifetime: somebody configured it.
+	// Forever says that it has no lifetime: a person configured it.
 	Forever bool
 }
 

@@ -106,7 +106,7 @@ func TestARefreshExtendsTheLifetimeAndADeletionEndsIt(t *testing.T) {
 	})
 }
 
-// What somebody else has added elsewhere or with another prefix goes as well: the host must not have the address.
+// What another process has added elsewhere or with another prefix goes as well: the host must not have the address.
 func TestADeletionLeavesTheAddressNowhere(t *testing.T) {
 	inNamespace(t, func(ip func(...string)) {
 		ip("addr", "add", "10.9.9.9/25", "dev", "eth1")

@@ -53,7 +53,7 @@ func addresses(t *testing.T) int {
 	return len(all)
 }
 
-// Whoever ends a tree deletes its addresses: the runner at a glance, and who only knows of it after a walk.
+// The process that ends a tree deletes its addresses: the runner at a glance, and an agent that only has a [Ref] of the tree after a walk.
 func TestTheEndOfATreeDeletesItsAddresses(t *testing.T) {
 	inNamespace(t, func() {
 		n, err := ProcessReaper()

@@ -32,7 +32,8 @@ func Sit(t *testing.T, width, height int) *Person {
 	p := &Person{master: master}
 	number := 0
 	err = p.control(func(fd int) (err error) {
-		if number, err = unix.IoctlGetInt(fd, unix.TIOCGPTN); err != nil {
+		number, err = unix.IoctlGetInt(fd, unix.TIOCGPTN)
+		if err != nil {
 			return err
 		}
 		return unix.IoctlSetPointerInt(fd, unix.TIOCSPTLCK, 0)

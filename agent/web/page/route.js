@@ -24,7 +24,7 @@ function parse() {
     const [mode, group, kind, ...names] = location.hash.slice(2).split('/').map(decodeURIComponent);
     return { key: `${mode}:${group}`, kind, names };
   } catch {
-    return null; // somebody typed it
+    return null; // a person typed it
   }
 }
 

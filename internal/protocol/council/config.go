@@ -30,7 +30,7 @@ type Config struct {
 	Former []Former
 	// Parents are the councils that were given up before this one, the last one last; none if the council was begun.
 	Parents []Parent `json:",omitempty"`
-	// Acknowledged says that somebody has taken note of what can no longer be promised since the last of Parents was given up.
+	// Acknowledged says that a person has taken note of what can no longer be promised since the last of Parents was given up.
 	Acknowledged bool `json:",omitempty"`
 }
 

@@ -50,7 +50,7 @@ func (m *Machine) dismiss() {
 }
 
 // inherit takes what the member knows on to a council that goes on from its own. Links begin anew, so that nothing comes that was said before. A
-// view of a configuration that the survivors have never heard of is forgotten: nobody can tell any more whom it means.
+// view of a configuration that the survivors have never heard of is forgotten: no member can tell any more which members it names.
 func (m *Machine) inherit(now protocol.Time) {
 	parents := m.term.conf.Parents
 	if len(parents) <= m.halted.heirs {

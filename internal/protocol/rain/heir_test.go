@@ -106,7 +106,8 @@ func TestFirstViewOfSurvivorsNamesAllThatMayHaveFailed(t *testing.T) {
 	}
 	g.view.Members, g.reading.known = seats("d"), seats("a")
 	want[1].Members = seats("bcde") // nobody knows what b has forgotten
-	if v = g.next(g.view.Members, seats("ab")); !reflect.DeepEqual(v.Unfinished, want) {
+	v = g.next(g.view.Members, seats("ab"))
+	if !reflect.DeepEqual(v.Unfinished, want) {
 		t.Errorf("R-HEIR: not recovered %v", v.Unfinished)
 	}
 	g.view, g.reported = v, Number{7, 3}
@@ -114,7 +115,8 @@ func TestFirstViewOfSurvivorsNamesAllThatMayHaveFailed(t *testing.T) {
 		t.Error("R-OUT: the first view does not wait for those that lost members may have admitted")
 	}
 	g.view = View{}
-	if v = g.next(protocol.Set{}, seats("ab")); len(v.Unfinished) > 0 {
+	v = g.next(protocol.Set{}, seats("ab"))
+	if len(v.Unfinished) > 0 {
 		t.Errorf("a group that nobody knows has lost %v", v.Unfinished)
 	}
 }

@@ -40,7 +40,7 @@ const (
 	gain = Every / 2
 	// retry is how long to wait after a call that failed.
 	retry = 100 * time.Millisecond
-	// announcements is how often neighbours are told of an address that was added, [Every] apart.
+	// announcements is how often the holder tells its neighbours of an address that it has added, [Every] apart.
 	announcements = 3
 	// ProbeEvery is how far apart probes for another holder of the address are.
 	ProbeEvery = 5 * time.Second
