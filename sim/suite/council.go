@@ -189,11 +189,15 @@ func councilPart(rec []byte) *council.Record {
 	return c
 }
 
-// councilAsks says whether a member that starts from a record knows another one. A copy of a record from before a member joined is
-// outside every promise: nobody that it asks can tell.
+// councilAsks says whether a member that starts from a record knows another one, and waits for it. A copy of a record from before a member
+// joined is outside every promise: nobody that it asks can tell. So is a copy by which it is the only voter: that one waits for nobody.
 func councilAsks(rec []byte, who protocol.Rank) bool {
 	c := councilPart(rec)
-	return c != nil && !c.Removed && c.Conf.At(who) != nil
+	if c == nil || c.Removed || c.Conf.At(who) == nil {
+		return false
+	}
+	voters := c.Conf.Voters()
+	return voters.Len() > 1 || voters.Has(who)
 }
 
 // councilWatch counts the rows of a council that changes.
