@@ -261,6 +261,14 @@ func (s *stage) end(want int) {
 	}
 }
 
+// mustStart waits until the first process was reported.
+func (s *stage) mustStart(l *fakeLease) {
+	s.t.Helper()
+	if err := cluster.Wait(cluster.Patience, "the first process runs", func() bool { return l.first.Load() != 0 }); err != nil {
+		s.t.Fatalf("%v; log:\n%s", err, s.said())
+	}
+}
+
 // mustBeGone sees that the group was given up, and nobody was left then.
 func (s *stage) mustBeGone(l *fakeLease) {
 	s.t.Helper()

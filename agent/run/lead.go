@@ -46,8 +46,8 @@ func (r *runner) lead(ctx context.Context, l *life) (ending, error) {
 	<-l.forgotten
 	how := l.close()
 	r.awaitRelease(l)
-	if l.startErr != nil && how.why != leaseLost && r.stop == nil {
-		return ending{}, cannotStart(l.startErr)
+	if err := l.unstarted(); err != nil && how.why != leaseLost && r.stop == nil {
+		return ending{}, cannotStart(err)
 	}
 	return how, nil
 }

@@ -456,6 +456,13 @@ func (l *life) executed(err error) {
 	}
 }
 
+// unstarted returns why the program does not run; nil if it does, or if that is not known.
+func (l *life) unstarted() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.startErr
+}
+
 // awaitExit reports the death of the first process.
 func (l *life) awaitExit() {
 	<-l.tree.Exited()
