@@ -120,7 +120,7 @@ func TestResetStartsANewEraAndKeepsTheOldOneForPromises(t *testing.T) {
 
 func TestQueueIsOrderedByInstantThenByAge(t *testing.T) {
 	d := NewDice(3, 1)
-	var q queue
+	var q Queue[event]
 	type want struct {
 		at Real
 		id uint64
@@ -129,7 +129,7 @@ func TestQueueIsOrderedByInstantThenByAge(t *testing.T) {
 	for id := uint64(1); id < 5000; id++ {
 		if d.N(3) > 0 {
 			at := Real(d.N(50))
-			q.push(at).id = id
+			q.Push(at).id = id
 			pending = append(pending, want{at, id})
 			continue
 		}
@@ -142,7 +142,7 @@ func TestQueueIsOrderedByInstantThenByAge(t *testing.T) {
 				first = i
 			}
 		}
-		at, e := q.pop()
+		at, e := q.Pop()
 		if at != pending[first].at || e.id != pending[first].id {
 			t.Fatalf("popped %d at %v, want %d at %v", e.id, at, pending[first].id, pending[first].at)
 		}

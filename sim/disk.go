@@ -106,7 +106,7 @@ func (w *World) writeNext(m *member) {
 	for _, f := range d.slow {
 		took += f.by
 	}
-	e := w.queue.push(w.now.Add(max(took, 1)))
+	e := w.queue.Push(w.now.Add(max(took, 1)))
 	e.kind, e.to, e.life = evWritten, m.rank, m.life
 }
 

@@ -163,7 +163,7 @@ func (w *World) transit(l *link) Real {
 
 // arrive lets an envelope arrive at the given instant.
 func (w *World) arrive(p envelope, to protocol.Rank, at Real) {
-	e := w.queue.push(at)
+	e := w.queue.Push(at)
 	e.kind, e.to, e.from, e.sent, e.msg, e.data, e.id, e.by = evDeliver, to, p.from, p.sent, p.msg, p.data, p.id, p.by
 }
 

@@ -195,7 +195,7 @@ func (w *World) arm(m *member) {
 	if w.config.Timer.Max > 0 {
 		m.timer = at.Add(m.dice.Draw(w.config.Timer))
 	}
-	e := w.queue.push(m.timer)
+	e := w.queue.Push(m.timer)
 	e.kind, e.to, e.life = evTimer, m.rank, m.life
 }
 
@@ -236,7 +236,7 @@ func (w *World) armPort(m *member) {
 	real := max(m.clock.Reach(w.now, at), w.now+1)
 	if real < m.portWait {
 		m.portWait = real
-		e := w.queue.push(real)
+		e := w.queue.Push(real)
 		e.kind, e.to, e.life = evPort, m.rank, m.life
 	}
 }
@@ -257,7 +257,7 @@ func (w *World) onPort(m *member) {
 
 // command gives m's machine a command at the given instant, unless it dies before.
 func (w *World) command(m *member, cmd protocol.Event, at Real) {
-	e := w.queue.push(max(at, w.now))
+	e := w.queue.Push(max(at, w.now))
 	e.kind, e.to, e.life, e.cmd = evCommand, m.rank, m.life, cmd
 }
 
@@ -292,7 +292,7 @@ func (w *World) thaw(m *member, still, deaf bool) {
 	for _, e := range m.inbox {
 		at = at.Add(m.dice.Between(100, 20_000))
 		e.life = m.life
-		*w.queue.push(at) = e
+		*w.queue.Push(at) = e
 	}
 	m.inbox, m.taken = m.inbox[:0], at
 	w.rearm(m)

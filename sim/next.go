@@ -3,7 +3,7 @@ package sim
 import "github.com/regentproject/regent/internal/protocol"
 
 // Next returns the instant of the next event, Forever if there is none: Run(Next()) lets only that instant's events happen.
-func (w *World) Next() Real { return w.queue.next() }
+func (w *World) Next() Real { return w.queue.Next() }
 
 // Voters returns who has a vote.
 func (w *World) Voters() protocol.Set { return w.config.Voters }

@@ -159,7 +159,7 @@ func (w *World) quit(m *member, p *program) {
 		return
 	}
 	p.stubborn = false
-	e := w.queue.push(w.now.Add(max(1, m.dice.Draw(w.config.Program.Stop))))
+	e := w.queue.Push(w.now.Add(max(1, m.dice.Draw(w.config.Program.Stop))))
 	e.kind, e.to, e.life = evQuit, m.rank, m.life
 	e.cmd = programEvent{program: p}
 }
@@ -207,7 +207,7 @@ func (w *World) actLater(m *member, p *program) {
 	if act.Max <= 0 {
 		return
 	}
-	e := w.queue.push(w.now.Add(max(1, m.dice.Draw(act))))
+	e := w.queue.Push(w.now.Add(max(1, m.dice.Draw(act))))
 	e.kind, e.to, e.life = evAct, m.rank, m.life
 	e.cmd = programEvent{program: p}
 }
@@ -230,7 +230,7 @@ func (w *World) announceLater(m *member, p *program) {
 		if p.values == 0 {
 			wait = m.dice.Between(1, time.Millisecond)
 		}
-		e := w.queue.push(w.now.Add(max(1, wait)))
+		e := w.queue.Push(w.now.Add(max(1, wait)))
 		e.kind, e.to, e.life = evAnnounce, m.rank, m.life
 		e.cmd = programEvent{program: p}
 	}

@@ -41,23 +41,24 @@ type key struct {
 
 func (k key) before(l key) bool { return k.at < l.at || k.at == l.at && k.seq < l.seq }
 
-// A queue is a heap of four children per node over a slab of events.
-type queue struct {
+// A Queue holds what will happen, the first first: a heap of four children per node over a slab.
+type Queue[E any] struct {
 	heap []key
-	slab []event
+	slab []E
 	free []uint32
 	seq  uint64
 }
 
-// push makes room for an event at the given instant and returns it to be filled in. The pointer is valid until the next
-// push.
-func (q *queue) push(at Real) *event {
+// Push makes room for an event at the given instant and returns it to be filled in. The pointer is valid until the next
+// Push.
+func (q *Queue[E]) Push(at Real) *E {
 	var slot uint32
 	if n := len(q.free); n > 0 {
 		slot, q.free = q.free[n-1], q.free[:n-1]
 	} else {
 		slot = uint32(len(q.slab))
-		q.slab = append(q.slab, event{})
+		var zero E
+		q.slab = append(q.slab, zero)
 	}
 	q.seq++
 	q.heap = append(q.heap, key{at, q.seq, slot})
@@ -65,16 +66,19 @@ func (q *queue) push(at Real) *event {
 	return &q.slab[slot]
 }
 
-// next returns the instant of the first event, Forever if there is none.
-func (q *queue) next() Real {
+// Due reports whether there is an event at the given instant or before.
+func (q *Queue[E]) Due(until Real) bool { return len(q.heap) > 0 && q.heap[0].at <= until }
+
+// Next returns the instant of the first event, Forever if there is none.
+func (q *Queue[E]) Next() Real {
 	if len(q.heap) == 0 {
 		return Forever
 	}
 	return q.heap[0].at
 }
 
-// pop takes the first event out.
-func (q *queue) pop() (Real, event) {
+// Pop takes the first event out.
+func (q *Queue[E]) Pop() (Real, E) {
 	top := q.heap[0]
 	last := len(q.heap) - 1
 	q.heap[0] = q.heap[last]
@@ -83,12 +87,13 @@ func (q *queue) pop() (Real, event) {
 		q.down()
 	}
 	e := q.slab[top.slot]
-	q.slab[top.slot] = event{}
+	var zero E
+	q.slab[top.slot] = zero
 	q.free = append(q.free, top.slot)
 	return top.at, e
 }
 
-func (q *queue) up(i int) {
+func (q *Queue[E]) up(i int) {
 	k := q.heap[i]
 	for i > 0 {
 		parent := (i - 1) / 4
@@ -101,7 +106,7 @@ func (q *queue) up(i int) {
 	q.heap[i] = k
 }
 
-func (q *queue) down() {
+func (q *Queue[E]) down() {
 	h := q.heap
 	k := h[0]
 	i := 0

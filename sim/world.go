@@ -78,7 +78,7 @@ type Stats struct {
 type World struct {
 	config    Config
 	now       Real
-	queue     queue
+	queue     Queue[event]
 	members   []*member
 	links     []link
 	dice      Dice
@@ -176,8 +176,8 @@ func (w *World) newLink(a, b protocol.Rank) link {
 // Run lets time pass until the given instant, and all that happens up to and including it. It returns the first error of
 // an observer, or a breach of the contract by a machine; the world stands still after that.
 func (w *World) Run(until Real) error {
-	for w.err == nil && w.queue.next() <= until {
-		at, e := w.queue.pop()
+	for w.err == nil && w.queue.Due(until) {
+		at, e := w.queue.Pop()
 		w.now = at
 		w.stats.Events++
 		w.dispatch(&e)
@@ -211,7 +211,7 @@ func (w *World) dispatch(e *event) {
 		return
 	case e.kind == evCommand && !e.kept && w.now < m.taken:
 		// Those that came before it, while the member was frozen, are yet to be taken in.
-		*w.queue.push(m.taken) = *e
+		*w.queue.Push(m.taken) = *e
 		return
 	}
 	if m.frozen > 0 {
@@ -274,7 +274,7 @@ func (w *World) fail(err error) {
 
 // At calls do at the given instant, or as soon as the world runs again if that has passed.
 func (w *World) At(t Real, do func()) {
-	e := w.queue.push(max(t, w.now))
+	e := w.queue.Push(max(t, w.now))
 	e.kind, e.do = evDo, do
 }
 

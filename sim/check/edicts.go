@@ -1,7 +1,6 @@
 package check
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -202,7 +201,7 @@ func (k *Token) Finish() error { return nil }
 type Resource struct {
 	dice   *sim.Dice
 	travel sim.Delay
-	way    []order // the latest to arrive first
+	way    sim.Queue[order]
 	groups map[protocol.Group]*resource
 	starts map[protocol.Rank]int
 	// Carried and Stale count the orders that were carried out and those that were refused as stale.
@@ -211,7 +210,6 @@ type Resource struct {
 
 // An order is an edict on its way.
 type order struct {
-	at    sim.Real
 	group protocol.Group
 	stamp stamp.Edict
 	owner owner
@@ -268,28 +266,20 @@ func (s *Resource) Observe(r *sim.Record) error {
 	if r.Ev != protocol.EvEdict || r.Dom != protocol.Quorum || !ok {
 		return nil
 	}
-	o := order{at: r.T.Add(s.dice.Draw(s.travel)), group: r.Group, stamp: e, owner: owner{r.Tenure, protocol.Ident{Rank: r.Node, Inc: r.Inc}, s.starts[r.Node]}}
-	s.depart(o)
+	o := order{r.Group, e, owner{r.Tenure, protocol.Ident{Rank: r.Node, Inc: r.Inc}, s.starts[r.Node]}}
+	at := r.T.Add(s.dice.Draw(s.travel))
+	*s.way.Push(at) = o
 	if s.dice.Hit(twice) {
-		o.at = o.at.Add(s.dice.Between(0, again))
-		s.depart(o)
+		*s.way.Push(at.Add(s.dice.Between(0, again))) = o
 	}
 	return nil
 }
 
-// depart puts an order on its way.
-func (s *Resource) depart(o order) {
-	i, _ := slices.BinarySearchFunc(s.way, o.at, func(p order, at sim.Real) int { return cmp.Compare(at, p.at) })
-	s.way = slices.Insert(s.way, i, o)
-}
-
 // arrive delivers what is due, the earliest first.
 func (s *Resource) arrive(t sim.Real) error {
-	for n := len(s.way) - 1; n >= 0 && s.way[n].at <= t; n-- {
-		o := s.way[n]
-		s.way[n] = order{}
-		s.way = s.way[:n]
-		if err := s.take(o); err != nil {
+	for s.way.Due(t) {
+		at, o := s.way.Pop()
+		if err := s.take(at, o); err != nil {
 			return err
 		}
 	}
@@ -298,14 +288,14 @@ func (s *Resource) arrive(t sim.Real) error {
 
 // take is the resource: it carries an order out if its gate admits it, by the full stamp or, half of the time, by the
 // token alone.
-func (s *Resource) take(o order) error {
+func (s *Resource) take(at sim.Real, o order) error {
 	g := s.groups[o.group]
 	if g == nil {
 		g = &resource{owner: make(map[uint64]owner)}
 		s.groups[o.group] = g
 	}
 	if other, ok := g.owner[o.stamp.Token]; ok && !other.same(o.owner) {
-		return Violatedf(s.Name(), o.at, "token %d of %q is used by %s and by %s", o.stamp.Token, o.group, other, o.owner)
+		return Violatedf(s.Name(), at, "token %d of %q is used by %s and by %s", o.stamp.Token, o.group, other, o.owner)
 	}
 	g.owner[o.stamp.Token] = o.owner
 	st := fence.Of(o.stamp)
@@ -315,13 +305,13 @@ func (s *Resource) take(o order) error {
 	if err := g.gate.Admit(st); err != nil {
 		var stale *fence.StaleError
 		if !errors.As(err, &stale) && !errors.Is(err, fence.ErrInconsistent) {
-			return Violatedf(s.Name(), o.at, "order %v of %s: %v", st, o.owner, err)
+			return Violatedf(s.Name(), at, "order %v of %s: %v", st, o.owner, err)
 		}
 		s.Stale++
 		return nil
 	}
 	if o.stamp.Token < g.token {
-		return Violatedf(s.Name(), o.at, "order %v of %s in %q is carried out after one with token %d", st, o.owner, o.group, g.token)
+		return Violatedf(s.Name(), at, "order %v of %s in %q is carried out after one with token %d", st, o.owner, o.group, g.token)
 	}
 	g.token = o.stamp.Token
 	s.Carried++

@@ -36,6 +36,10 @@ func LengthOf(p *suite.Protocol) time.Duration { return max(DefaultFor, leastFor
 // leastFor returns how long the shortest run of p is: the second half of it is the time to converge.
 func leastFor(p *suite.Protocol) time.Duration { return 2 * (p.Settle + window) }
 
+// GCPercent is how much a program that runs seeds lets garbage grow (runtime/debug.SetGCPercent): a world is small, and
+// most of what it allocates is garbage after one event.
+const GCPercent = 400
+
 // EnoughSeeds is how many seeds a range must have before its coverage is held against it: fewer may miss a row by
 // chance.
 const EnoughSeeds = 100

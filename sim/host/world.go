@@ -1,7 +1,6 @@
 package host
 
 import (
-	"container/heap"
 	"fmt"
 	"time"
 
@@ -34,8 +33,7 @@ type World struct {
 	*sim.Dice
 	pages   *sim.Dice // for what is read, so that it changes nothing else
 	now     protocol.Time
-	queue   queue
-	seq     uint64
+	queue   sim.Queue[func()]
 	hosts   []*host
 	council council
 	lives   []*life
@@ -49,34 +47,11 @@ type World struct {
 	tracing bool
 }
 
-// A job is something that will happen.
-type job struct {
-	at  protocol.Time
-	seq uint64
-	do  func()
-}
-
-type queue []job
-
-func (q queue) Len() int { return len(q) }
-func (q queue) Less(i, j int) bool {
-	return q[i].at < q[j].at || q[i].at == q[j].at && q[i].seq < q[j].seq
-}
-func (q queue) Swap(i, j int) { q[i], q[j] = q[j], q[i] }
-func (q *queue) Push(x any)   { *q = append(*q, x.(job)) }
-func (q *queue) Pop() any {
-	old := *q
-	last := old[len(old)-1]
-	*q = old[:len(old)-1]
-	return last
-}
-
 // after has something happen later.
 func (w *World) after(d time.Duration, do func()) { w.at(w.now.Add(d), do) }
 
 func (w *World) at(t protocol.Time, do func()) {
-	w.seq++
-	heap.Push(&w.queue, job{max(t, w.now), w.seq, do})
+	*w.queue.Push(sim.Real(max(t, w.now))) = do
 }
 
 // between draws a number of milliseconds, with some microseconds.
@@ -95,10 +70,10 @@ func (w *World) note(format string, args ...any) {
 
 // run lets the world go on until an instant, or a checker complains.
 func (w *World) run(until protocol.Time) {
-	for len(w.queue) > 0 && w.queue[0].at <= until && w.check.failure == "" {
-		j := heap.Pop(&w.queue).(job)
-		w.now = j.at
-		j.do()
+	for w.queue.Due(sim.Real(until)) && w.check.failure == "" {
+		at, do := w.queue.Pop()
+		w.now = protocol.Time(at)
+		do()
 	}
 	w.now = max(w.now, until)
 }

@@ -1,13 +1,13 @@
 package lessee
 
 import (
-	"container/heap"
 	"fmt"
 	"math/rand/v2"
 	"time"
 
 	"github.com/regentproject/regent/internal/protocol"
 	"github.com/regentproject/regent/internal/protocol/lessee"
+	"github.com/regentproject/regent/sim"
 )
 
 // real is an instant of real time.
@@ -54,8 +54,7 @@ type world struct {
 	cfg    Config
 	rng    *rand.Rand
 	now    real
-	queue  queue
-	serial int
+	queue  sim.Queue[func()]
 	procs  []*proc
 	store  store
 	last   uint64 // highest token so far
@@ -138,17 +137,16 @@ func (w *world) fail(format string, args ...any) {
 
 // run plays until an instant.
 func (w *world) run(until real) {
-	for w.err == nil && len(w.queue) > 0 && w.queue[0].at <= until {
-		e := heap.Pop(&w.queue).(*event)
-		w.now = max(w.now, e.at)
-		e.f()
+	for w.err == nil && w.queue.Due(sim.Real(until)) {
+		at, do := w.queue.Pop()
+		w.now = real(at)
+		do()
 	}
 	w.now = max(w.now, until)
 }
 
 func (w *world) after(d time.Duration, f func()) {
-	w.serial++
-	heap.Push(&w.queue, &event{at: w.now + max(0, d), serial: w.serial, f: f})
+	*w.queue.Push(sim.Real(w.now + max(0, d))) = f
 }
 
 // upTo draws a length of time.
@@ -238,26 +236,4 @@ func (s *store) answer(r lessee.Request) lessee.Answer {
 	}
 	a.Entry = s.entry
 	return a
-}
-
-// An event happens at an instant.
-type event struct {
-	at     real
-	serial int
-	f      func()
-}
-
-type queue []*event
-
-func (q queue) Len() int { return len(q) }
-func (q queue) Less(i, j int) bool {
-	return q[i].at < q[j].at || q[i].at == q[j].at && q[i].serial < q[j].serial
-}
-func (q queue) Swap(i, j int) { q[i], q[j] = q[j], q[i] }
-func (q *queue) Push(x any)   { *q = append(*q, x.(*event)) }
-func (q *queue) Pop() any {
-	old := *q
-	e := old[len(old)-1]
-	*q = old[:len(old)-1]
-	return e
 }
