@@ -47,6 +47,7 @@ func (a *Agent) applyConfig(file *config.File, s *server) error {
 		return err
 	}
 	adopt()
+	a.programs.Recheck()
 	changed := append(old.ChangedAccess(next), old.ChangedKeys(next)...)
 	changed = append(changed, a.keys.Load().changes(before)...)
 	if len(changed) > 0 {

@@ -45,6 +45,8 @@ type Rules struct {
 	TLS        *tls.Config // nil without TLS
 	// rules say what clients may do with single groups.
 	rules []rule
+	// addresses are those that the agent adds for users that may not.
+	addresses []addressRule
 }
 
 // A Gate decides who may do what, and keeps the audit log of who did, or was refused.
@@ -84,6 +86,10 @@ func NewRules(file *config.File) (*Rules, error) {
 		return nil, err
 	}
 	a.rules = rules
+	a.addresses, err = newAddressRules(file)
+	if err != nil {
+		return nil, err
+	}
 	if h.TLS.Cert != "" && (h.Listen != "" || file.Etcd.Listen != "") {
 		a.TLS, err = LoadTLS(file)
 		if err != nil {

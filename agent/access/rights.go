@@ -194,7 +194,7 @@ func (a *Gate) Readable(ctx context.Context) func(group string) bool {
 
 // requestRights says what a request on the socket needs of its group. Requests about a candidacy of the same connection need
 // nothing more.
-var requestRights = map[string]Right{session.Campaign: MayLead, session.View: mayRead, session.Watch: mayRead, session.Verify: mayRead}
+var requestRights = map[string]Right{session.Campaign: MayLead, session.Hold: MayLead, session.View: mayRead, session.Watch: mayRead, session.Verify: mayRead}
 
 // PermitRequest returns an error, after it was written to the audit log, if the client may not make a request.
 func (a *Gate) PermitRequest(c *Client, r *session.Request) error {

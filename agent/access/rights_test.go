@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/regentproject/regent/agent/config"
+	"github.com/regentproject/regent/agent/run/address"
 	"github.com/regentproject/regent/internal/session"
 )
 
@@ -78,7 +79,7 @@ func TestClientsHaveTheRightsOfTheFirstRuleThatNamesTheGroup(t *testing.T) {
 // Every request on the socket that names a group needs a right on it.
 func TestRequestsThatNameAGroupNeedARight(t *testing.T) {
 	g := gateOf(t, &config.File{Rights: []config.Right{{Groups: []string{"*"}, Lead: []string{"token:x"}, Operate: []string{"token:x"}, Read: []string{"token:x"}}}})
-	for do, right := range map[string]string{session.Campaign: "lead", session.View: "read", session.Watch: "read", session.Verify: "read"} {
+	for do, right := range map[string]string{session.Campaign: "lead", session.Hold: "lead", session.View: "read", session.Watch: "read", session.Verify: "read"} {
 		if err := g.PermitRequest(&Client{Local: true}, &session.Request{Do: do, Group: "g"}); err == nil || !strings.Contains(err.Error(), "may not "+right) {
 			t.Errorf("%s: %v", do, err)
 		}
@@ -171,5 +172,42 @@ func TestOrdersOfUsersStayOnTheirHost(t *testing.T) {
 	}
 	if who := g.OfMember("b", "", "x"); who.Role != Writer || who.String() != "member b for certificate x" {
 		t.Errorf("a certificate: role %d, %s", who.Role, who)
+	}
+}
+
+// The agent adds an address for clients that the configuration lists, in the groups that it lists, and nothing else.
+func TestTheAgentAddsAddressesForThoseWhoAreListed(t *testing.T) {
+	g := gateOf(t, &config.File{Addresses: []config.Address{
+		{Address: "10.0.0.9/24@eth0", Groups: []string{"web", "w/*"}, Lead: []string{"uid:1000", "gid:2000"}},
+		{Address: "fd00::9/64@eth0", Groups: []string{"*"}, Lead: []string{"anyone"}},
+	}})
+	const stranger = 4000
+	local := func(uid int, gids ...int) *Client { return &Client{Local: true, pid: 9, uid: uid, gids: gids} }
+	for _, c := range []struct {
+		name, group, addresses string
+		client                 *Client
+		want                   string // what the refusal has; empty: there is none
+	}{
+		{"a listed user", "web", "10.0.0.9/24@eth0", local(1000), ""},
+		{"both addresses", "w/1", "10.0.0.9/24@eth0 fd00::9/64@eth0", local(1000), ""},
+		{"a listed group of users", "web", "10.0.0.9/24@eth0", local(stranger, 7, 2000), ""},
+		{"root", "web", "10.0.0.9/24@eth0", local(0), ""},
+		{"anyone", "db", "fd00::9/64@eth0", local(stranger), ""},
+		{"a stranger", "web", "10.0.0.9/24@eth0", local(stranger), "uid 4000 may not have it: add uid:4000"},
+		{"one of two", "web", "fd00::9/64@eth0 10.0.0.9/24@eth0", local(stranger), "uid 4000 may not have it"},
+		{"an unknown user", "web", "10.0.0.9/24@eth0", &Client{Local: true, uid: 1000}, "may not have it"},
+		{"another group", "db", "10.0.0.9/24@eth0", local(1000), "lists it for other groups, web, w/*"},
+		{"another prefix", "web", "10.0.0.9/16@eth0", local(1000), "does not list it"},
+		{"another interface", "web", "10.0.0.9/24@eth1", local(0), "does not list it"},
+		{"another address", "web", "10.0.0.8/24@eth0", local(0), "does not list it: add '- {address: 10.0.0.8/24@eth0, groups: [web], lead: [\"uid:0\"]}'"},
+	} {
+		wanted, err := address.ParseAll(strings.Fields(c.addresses))
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = g.PermitAddresses(c.client, c.group, wanted)
+		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
+			t.Errorf("%s: %v, want %q", c.name, err, c.want)
+		}
 	}
 }

@@ -58,6 +58,7 @@ func (f *File) Check() error {
 	f.checkGroups(fail)
 	f.checkLeases(fail)
 	f.checkRights(fail)
+	f.checkAddresses(fail)
 	if f.Audit != "" && !filepath.IsAbs(f.Audit) {
 		fail("audit %q: must be an absolute path; leave it out to have the lines in the log", f.Audit)
 	}

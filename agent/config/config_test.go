@@ -219,6 +219,12 @@ func TestErrorsSayWhatToDo(t *testing.T) {
 		{"long id", strings.Replace(three, "c0ffee00c0ffee00c0ffee00c0ffee00", "c0ffee00c0ffee00c0ffee00c0ffee00ff", 1), "must have 32 hexadecimal digits"},
 		{"no id", strings.Replace(three, "council_id: c0ffee00c0ffee00c0ffee00c0ffee00", "", 1), "no council id: a member without a directory needs one"},
 		{"bad id", strings.Replace(three, "c0ffee00c0ffee00c0ffee00c0ffee00", "coffee", 1), "council id \"coffee\": must have 32 hexadecimal digits"},
+		{"an address of nobody", three + "addresses: [{address: 10.0.0.9/24@eth0, groups: [web]}]\n", "addresses: rule 1 names no clients: list them in lead"},
+		{"an address of no group", three + "addresses: [{address: 10.0.0.9/24@eth0, lead: ['uid:0']}]\n", "addresses: rule 1 names no groups"},
+		{"an address without an interface", three + "addresses: [{address: 10.0.0.9/24, groups: [web], lead: ['uid:0']}]\n", "addresses: rule 1: \"10.0.0.9/24\": no interface"},
+		{"an address of a token", three + "addresses: [{address: 10.0.0.9/24@eth0, groups: [web], lead: ['token:ci']}]\n", "\"token:ci\": only programs of this host have addresses"},
+		{"an address of an unknown user", three + "addresses: [{address: 10.0.0.9/24@eth0, groups: [web], lead: ['uid:no-such-user']}]\n", "unknown user no-such-user"},
+		{"an address twice", three + "addresses: [{address: 10.0.0.9/24@eth0, groups: [web], lead: ['uid:0']}, {address: 10.0.0.9/16@eth1, groups: [web], lead: ['uid:0']}]\n", "addresses: rule 2: 10.0.0.9/16@eth1 is there twice"},
 		{"old keys", three + "old_key_files: [x]\n", "old_key_files without key_file"},
 		{"no key there", three + "key_file: /no/such/file\n", "key file: lstat /no/such/file"},
 	} {

@@ -71,6 +71,8 @@ type File struct {
 	Etcd Etcd `yaml:"etcd"`
 	// Rights say who may do what with single groups; the first that names a group decides.
 	Rights []Right `yaml:"rights"`
+	// Addresses are those that this agent adds to interfaces for users that may not, and who may have them.
+	Addresses []Address `yaml:"addresses"`
 	// Audit is the file that orders and refusals are written to; empty: the log.
 	Audit string `yaml:"audit"`
 	// DefaultGroup is the group that paths without a group are about.

@@ -6,7 +6,7 @@ import (
 )
 
 // reloadable are the keys that can change while an agent runs. Within council, http and socket, some keys can.
-var reloadable = []string{"default_group", "tags", "leases", "lease", "stop_grace", "limits", "log", "audit", "rights", "key_file", "old_key_files", "private_key_file"}
+var reloadable = []string{"default_group", "tags", "leases", "lease", "stop_grace", "limits", "log", "audit", "rights", "addresses", "key_file", "old_key_files", "private_key_file"}
 
 // Fixed lists the keys in which a new file differs and that only a restart puts into force.
 func (f *File) Fixed(next *File) []string {
@@ -54,7 +54,7 @@ func (f *File) ChangedAccess(next *File) []string {
 	for _, k := range []struct {
 		key  string
 		x, y any
-	}{{"rights", f.Rights, next.Rights}, {"http.tokens", f.HTTP.Tokens, next.HTTP.Tokens}, {"http.tls", f.HTTP.TLS, next.HTTP.TLS},
+	}{{"rights", f.Rights, next.Rights}, {"addresses", f.Addresses, next.Addresses}, {"http.tokens", f.HTTP.Tokens, next.HTTP.Tokens}, {"http.tls", f.HTTP.TLS, next.HTTP.TLS},
 		{"http.anonymous", f.HTTP.Anonymous, next.HTTP.Anonymous}, {"socket", f.Socket, next.Socket}, {"audit", f.Audit, next.Audit},
 		{"key_file", f.KeyFile, next.KeyFile}, {"old_key_files", f.OldKeyFiles, next.OldKeyFiles}, {"private_key_file", f.PrivateKeyFile, next.PrivateKeyFile}} {
 		if !reflect.DeepEqual(k.x, k.y) {
@@ -68,7 +68,7 @@ func (f *File) ChangedAccess(next *File) []string {
 func (f *File) With(next *File) *File {
 	out := *f
 	out.DefaultGroup, out.Tags, out.StopGrace, out.Limits, out.Log = next.DefaultGroup, next.Tags, next.StopGrace, next.Limits, next.Log
-	out.Audit, out.Rights, out.Leases, out.Lease = next.Audit, next.Rights, next.Leases, next.Lease
+	out.Audit, out.Rights, out.Addresses, out.Leases, out.Lease = next.Audit, next.Rights, next.Addresses, next.Leases, next.Lease
 	out.KeyFile, out.OldKeyFiles, out.PrivateKeyFile, out.Council = next.KeyFile, next.OldKeyFiles, next.PrivateKeyFile, f.withKeys(next)
 	out.Socket.Mode, out.Socket.Group = next.Socket.Mode, next.Socket.Group
 	if f.HTTP.Listen == next.HTTP.Listen && f.Etcd == next.Etcd && (f.HTTP.TLS.Cert == "") == (next.HTTP.TLS.Cert == "") {

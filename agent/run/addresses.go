@@ -132,7 +132,7 @@ func holdAddresses(args []string) int {
 	return 0
 }
 
-// report prints an event.
+// report prints an event of a process that holds addresses.
 func report(out, log io.Writer, asJSON bool, e address.Event) {
 	if asJSON {
 		_ = json.NewEncoder(out).Encode(e)

@@ -92,6 +92,8 @@ func (r *runner) follow(ctx context.Context, l *life) {
 			r.healedHooks.tryRun(l.announceAgain)
 		case why := <-sick:
 			l.resign(protocol.Unhealthy, syscall.SIGTERM, ending{why: unhealthy, cause: why})
+		case why := <-r.Sick:
+			l.resign(protocol.Unhealthy, syscall.SIGTERM, ending{why: unhealthy, cause: why})
 		case s := <-r.Signals:
 			if !isStopSignal(s) {
 				l.signalled(s)

@@ -11,6 +11,7 @@
 //	fifo_*.go    a pipe that is
 //	health.go    commands that say whether the program, or the host, is fit to lead
 //	addresses.go addresses that move with a leadership
+//	byagent.go   the same for a user that may not change addresses: the agent starts the runner
 //	agent.go     what a runner needs of an agent
 //	tree         processes, and all that they started
 //
@@ -71,6 +72,8 @@ type Options struct {
 	// printed as JSON.
 	Addresses []string
 	JSON      bool
+	// Quiet has nothing written about elections.
+	Quiet bool
 	// Grace is how long the program has to stop when it is asked to, and Guard how long before the end of the lease it is
 	// killed if the lease was not renewed; zero: what the agent has.
 	Grace, Guard time.Duration
@@ -94,6 +97,8 @@ type Options struct {
 	Hooks Hooks
 	// Health is asked while the program runs, Ready before campaigning.
 	Health, Ready Check
+	// Sick says why the program is not fit to lead, beside Health; nil: nobody says that.
+	Sick <-chan string
 	// Signals are those that the runner got.
 	Signals <-chan os.Signal
 	// Log says what happens; one line each.

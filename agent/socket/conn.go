@@ -9,6 +9,7 @@ import (
 	"io"
 	"maps"
 	"net"
+	"net/netip"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -29,10 +30,12 @@ type Server struct {
 	core    Agent
 	gate    *access.Gate
 	keepers keepers
+	// holdings are what the agent does for programs that have it hold addresses.
+	holdings holdings
 }
 
 func New(a Agent, g *access.Gate) *Server {
-	return &Server{core: a, gate: g, keepers: keepers{all: make(map[string]*keeping)}}
+	return &Server{core: a, gate: g, keepers: keepers{all: make(map[string]*keeping)}, holdings: holdings{all: make(map[netip.Addr]*holding)}}
 }
 
 // A conn is a program on the unix socket.
@@ -62,6 +65,7 @@ type conn struct {
 	keeps   map[uint64]*keeping
 	runner  *core.Candidate
 	watches map[uint64]context.CancelFunc
+	holds   map[uint64]*holding
 	tasks   sync.WaitGroup
 }
 
@@ -80,7 +84,7 @@ func (a *Server) Serve(nc net.Conn, from io.Reader) {
 	in := bufio.NewReader(from)
 	_, _ = in.Peek(1) // the error comes again with the first line
 	c := &conn{agent: a, net: nc, signs: a.core.Signs(), out: newOutbox(linesPerCandidate*a.core.Config().Limits.Candidates + maxBusy), renewals: make(chan struct{}, 1), pages: make(chan uint64, 1),
-		busy: make(chan struct{}, maxBusy), candidates: make(map[uint64]*core.Candidate), keeps: make(map[uint64]*keeping), watches: make(map[uint64]context.CancelFunc)}
+		busy: make(chan struct{}, maxBusy), candidates: make(map[uint64]*core.Candidate), keeps: make(map[uint64]*keeping), watches: make(map[uint64]context.CancelFunc), holds: make(map[uint64]*holding)}
 	c.closed, c.cancel = context.WithCancel(context.Background())
 	if p, err := processes.PeerOf(nc); err == nil {
 		c.peer = p
@@ -280,6 +284,8 @@ func (c *conn) handle(r *session.Request) {
 		c.campaign(r)
 	case session.Keep:
 		c.keep(r)
+	case session.Hold:
+		c.hold(r)
 	case session.View:
 		v := c.agent.view(r.Group)
 		c.send(&session.Event{Event: session.Saw, ID: r.ID, View: &v})
@@ -303,11 +309,15 @@ func (c *conn) handle(r *session.Request) {
 		c.inBackground(r, func() { c.verify(r) })
 	default:
 		c.mu.Lock()
-		k, kept := c.candidates[r.Of], c.keeps[r.Of]
+		k, kept, held := c.candidates[r.Of], c.keeps[r.Of], c.holds[r.Of]
 		if k == nil && c.runner != nil && c.runner.Session == r.Of {
 			k = c.runner // its causes may be corrected after the end
 		}
 		c.mu.Unlock()
+		if held != nil && r.Do == session.Resign {
+			c.endHolding(r, held)
+			return
+		}
 		if kept != nil && r.Do == session.Resign {
 			kept.reported(c.cause(r))
 			return
@@ -388,7 +398,7 @@ func (c *conn) mayCampaign(id uint64) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.inUse(id) {
-		return errors.New("the id is in use: choose another")
+		return errIDInUse
 	}
 	if len(c.candidates) >= c.agent.core.Config().Limits.Candidates {
 		return errors.New("too many candidacies on one connection (limits.candidates)")
@@ -396,9 +406,11 @@ func (c *conn) mayCampaign(id uint64) error {
 	return nil
 }
 
+var errIDInUse = errors.New("the id is in use: choose another")
+
 // inUse says whether something on the connection has the id. It is called with c.mu held.
 func (c *conn) inUse(id uint64) bool {
-	return c.candidates[id] != nil || c.watches[id] != nil || c.keeps[id] != nil
+	return c.candidates[id] != nil || c.watches[id] != nil || c.keeps[id] != nil || c.holds[id] != nil
 }
 
 // campaign lets the program be a candidate. It does not hold c.mu while it enters one: a refusal ends the keeper's part, on a connection

@@ -26,7 +26,8 @@ type runFlags struct {
 	elected, lost, notify, health, ready    string
 	healthEvery, healthTimeout, hookTimeout time.Duration
 	healthFailures                          int
-	stdin, quiet                            bool
+	// attached says that the standard input says when to stop: see attach.
+	stdin, attached bool
 }
 
 const runLong = `Runs COMMAND only while this host leads GROUP: it is started when the host is elected, and
@@ -148,7 +149,7 @@ func (f *runFlags) add(c *cobra.Command) {
 	s.DurationVar(&f.healthTimeout, "health-timeout", 5*time.Second, "how long they may take")
 	s.IntVar(&f.healthFailures, "health-failures", 3, "how many failures of --health in a row count")
 	s.BoolVar(&f.stdin, "stdin", false, "give COMMAND the standard input (default: nothing to read)")
-	s.BoolVarP(&f.quiet, "quiet", "q", false, "say nothing about elections on the standard error")
+	s.BoolVarP(&f.Quiet, "quiet", "q", false, "say nothing about elections on the standard error")
 	c.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return misused(err) })
 }
 
@@ -264,7 +265,7 @@ func (f *runFlags) start(c *cobra.Command) error {
 		return runFailed(c, err, runner.StatusFailed)
 	}
 	f.Log = func(format string, args ...any) {
-		if !f.quiet {
+		if !f.Quiet {
 			fmt.Fprintf(c.ErrOrStderr(), "regent "+c.Name()+": "+format+"\n", args...)
 		}
 	}
@@ -280,6 +281,9 @@ func (f *runFlags) start(c *cobra.Command) error {
 	signal.Notify(signals, runner.Signals()...)
 	defer signal.Stop(signals)
 	f.Signals = signals
+	if f.attached {
+		f.Sick = attach(os.Stdin, signals)
+	}
 	if c.Context().Err() != nil { // asked to stop before these were listened to
 		return nil
 	}

@@ -31,7 +31,8 @@ Every 5 s regent vip looks whether another host answers for an address that it h
 warns. It changes nothing then: find the other host.
 
 The command needs the capability CAP_NET_ADMIN, and CAP_NET_RAW to tell neighbours: run it as
-root, or as a service with these. Leases must last 5 s or more, because the kernel counts
+root, or as a service with these. Other users may have addresses that the agent's
+configuration lists for them (addresses): the agent then adds and deletes them. Leases must last 5 s or more, because the kernel counts
 lifetimes in whole seconds. A host that dies is replaced after its lease; a process that
 dies, and an orderly stop, are noticed at once.
 
@@ -77,7 +78,11 @@ func vipCommand() *cobra.Command {
 	s.IntVar(&f.healthFailures, "health-failures", 3, "how many failures of --health in a row count")
 	s.BoolVar(&dryRun, "dry-run", false, "say what would be done and what stands in the way, and change nothing")
 	s.BoolVar(&f.JSON, "json", false, "print events as JSON")
-	s.BoolVarP(&f.quiet, "quiet", "q", false, "say nothing about elections on the standard error")
+	s.BoolVarP(&f.Quiet, "quiet", "q", false, "say nothing about elections on the standard error")
+	// The agent passes these to the process that it starts for a user that may not change addresses.
+	s.BoolVar(&f.attached, "attached", false, "stop when the standard input ends; a line on it says why this host is not fit to lead")
+	s.BoolVar(&f.Once, "once", false, "end after the first leadership")
+	_, _ = s.MarkHidden("attached"), s.MarkHidden("once")
 	c.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return vipMisused(err) })
 	return c
 }
@@ -109,7 +114,12 @@ func (f *runFlags) vip(c *cobra.Command, dryRun bool) error {
 	}
 	for i, a := range addresses {
 		f.Addresses[i] = a.String()
-		if err := mayHold(a); err != nil {
+	}
+	if !vip.MayChange() && !f.attached {
+		return f.vipByAgent(c, addresses, dryRun)
+	}
+	for _, a := range addresses {
+		if err := a.OnHost(); err != nil {
 			return runFailed(c, err, runner.StatusFailed)
 		}
 	}
@@ -166,17 +176,6 @@ func (f *runFlags) leader(ctx context.Context) (string, error) {
 		return "", nil
 	}
 	return "", err
-}
-
-// mayHold says why this host cannot have an address: before it campaigns, and not when it is elected.
-func mayHold(a vip.Address) error {
-	if err := a.OnHost(); err != nil {
-		return err
-	}
-	if !vip.MayChange() {
-		return fmt.Errorf("add %v: this process lacks CAP_NET_ADMIN: run the command as root, or as a service with AmbientCapabilities=CAP_NET_ADMIN CAP_NET_RAW", a)
-	}
-	return nil
 }
 
 // unledFor is how long a group may have no leader while a host answers for its address: that of the last leader, until its lifetime ends.

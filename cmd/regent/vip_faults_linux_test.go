@@ -25,14 +25,26 @@ type vipFault struct {
 // the addresses, and the agent.
 func (v *vipCluster) family(host string) map[string]int {
 	out := map[string]int{"agent": v.Process(host).Pid(), "runner": v.Process(runnerOf(host)).Pid()}
-	lists, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", out["runner"]))
+	if v.byAgent {
+		out["command"], out["runner"] = out["runner"], children(out["agent"])["regent"]
+	}
+	for name, pid := range children(out["runner"]) {
+		out[strings.TrimPrefix(name, "regent-")] = pid
+	}
+	return out
+}
+
+// children returns the children of a process by what they call themselves.
+func children(of int) map[string]int {
+	out := make(map[string]int)
+	lists, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", of))
 	for _, path := range lists {
 		b, _ := os.ReadFile(path)
 		for word := range strings.FieldsSeq(string(b)) {
 			pid, err := strconv.Atoi(word)
 			text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
 			if name, _, _ := strings.Cut(string(text), "\x00"); err == nil {
-				out[strings.TrimPrefix(name, "regent-")] = pid
+				out[name] = pid
 			}
 		}
 	}
@@ -69,7 +81,7 @@ func killed(names ...string) vipFault {
 				v.check2(v.StartAgent(host))
 				v.check(v.AwaitAgents(host))
 			}
-			if slices.Contains(names, "runner") {
+			if slices.Contains(names, "runner") && !v.byAgent || slices.Contains(names, "command") {
 				v.ended(runnerOf(host))
 				v.startVIP(host)
 			}
@@ -91,16 +103,25 @@ var (
 	}
 )
 
-// vipRounds returns faults in the order in which a test applies them: one of each quick kind, and in a long run 200 of all kinds.
-func vipRounds() []vipFault {
-	if os.Getenv("REGENT_TEST") != "long" {
+// vipRounds returns faults in the order in which a test applies them: one of each quick kind, and in a long run 200 of all kinds. Of addresses that agents add
+// there are fewer: all but their parent is the same.
+func vipRounds(byAgent bool) []vipFault {
+	quick, rounds := vipFaults, 200
+	if byAgent {
+		quick, rounds = append(slices.Clone(vipFaults), killed("command")), 40
+	}
+	switch {
+	case os.Getenv("REGENT_TEST") == "long":
+	case byAgent:
+		return []vipFault{killed("command"), killed("runner", "keep")}
+	default:
 		return append(slices.Clone(vipFaults), paused("runner", "keep", "agent", "address"))
 	}
-	const rounds, inTen, pauses = 200, 10, 4
+	const inTen, pauses = 10, 4
 	random := rand.New(rand.NewPCG(1, 2))
 	var out []vipFault
 	for range rounds {
-		from := vipFaults
+		from := quick
 		if random.IntN(inTen) < pauses {
 			from = vipPauses
 		}
@@ -118,10 +139,21 @@ func TestAnAddressMovesAndIsNeverOnTwoHosts(t *testing.T) {
 		return // there are no hosts to move it between
 	}
 	t.Parallel()
-	v := startVIP(t)
+	for _, byAgent := range []bool{false, true} {
+		t.Run(map[bool]string{false: "by the command", true: "by the agent"}[byAgent], func(t *testing.T) {
+			if os.Getenv("REGENT_TEST") != "long" { // which measures
+				t.Parallel()
+			}
+			moveVIP(t, byAgent)
+		})
+	}
+}
+
+func moveVIP(t *testing.T, byAgent bool) {
+	v := startVIP(t, byAgent)
 	host := v.holder("")
 	outages := make(map[string][]time.Duration)
-	for i, fault := range vipRounds() {
+	for i, fault := range vipRounds(byAgent) {
 		begun := time.Now()
 		fault.do(v, host)
 		next := v.holder(host)

@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -25,18 +26,52 @@ var (
 // A vipCluster has three hosts with agents, each with a runner of the addresses.
 type vipCluster struct {
 	*cluster.Cluster
-	t       *testing.T
+	t *testing.T
+	// regent makes commands of users; byAgent says that these may not change addresses, and the agents do.
+	regent  func(args ...string) *exec.Cmd
+	byAgent bool
 	watches []*cluster.AddressWatch
 	ping    *cluster.Ping
 }
 
-func startVIP(t *testing.T) *vipCluster {
+// vipAgents starts agents. With byAgent commands are of a user that may not change addresses.
+func vipAgents(t *testing.T, config string, byAgent bool) *vipCluster {
 	t.Helper()
-	v := &vipCluster{t: t, Cluster: cluster.OpenCrash(t, cluster.Options{Names: []string{"a", "b", "c"}, Hosts: cluster.Namespaces, Config: vipConfig, Regent: command})}
+	v := &vipCluster{t: t, regent: command, byAgent: byAgent}
+	o := cluster.Options{Names: []string{"a", "b", "c"}, Hosts: cluster.Namespaces, Config: config, Regent: command}
+	if byAgent {
+		copied, id := asUsers(t, 0, nobody), strconv.Itoa(nobody)
+		v.regent = func(args ...string) *exec.Cmd { // a host's namespace is root's: the user changes within
+			c := copied(args...)
+			user := exec.Command("setpriv", append([]string{"--reuid", id, "--regid", id, "--clear-groups", "--pdeathsig", "KILL", "--", c.Path}, args...)...)
+			user.Env, user.Dir = c.Env, "/"
+			return user
+		}
+		o.SocketMode = "0666"
+	}
+	v.Cluster = cluster.OpenCrash(t, o)
+	v.check(os.Chmod(v.Dir, 0o755))
 	for _, name := range v.Names {
 		v.check2(v.StartAgent(name))
 	}
 	v.check(v.AwaitAgents(v.Names...))
+	return v
+}
+
+// vipListed lets a user have the addresses that move.
+const vipListed = `addresses:
+- {address: 198.18.200.9/16@eth0, groups: [web], lead: ['uid:65534']}
+- {address: 'fd00::9/64@eth0', groups: ['w*'], lead: ['gid:65534']}
+- {address: 198.18.200.10/16@eth0, groups: [web], lead: ['uid:65533']}
+`
+
+func startVIP(t *testing.T, byAgent bool) *vipCluster {
+	t.Helper()
+	config := vipConfig
+	if byAgent {
+		config += vipListed
+	}
+	v := vipAgents(t, config, byAgent)
 	for _, addr := range []netip.Addr{vip4, vip6} {
 		w, err := v.WatchAddress(addr)
 		v.check(err)
@@ -53,10 +88,12 @@ func startVIP(t *testing.T) *vipCluster {
 	return v
 }
 
-func (v *vipCluster) check(err error) {
+func (v *vipCluster) check(errs ...error) {
 	v.t.Helper()
-	if err != nil {
-		v.t.Fatal(err)
+	for _, err := range errs {
+		if err != nil {
+			v.t.Fatal(err)
+		}
 	}
 }
 
@@ -67,7 +104,7 @@ func (v *vipCluster) check2(_ any, err error) {
 
 func (v *vipCluster) startVIP(name string) {
 	v.t.Helper()
-	v.check2(v.Spawn(runnerOf(name), name, command("vip", "web", vip4.String()+"/16@eth0", vip6.String()+"/64@eth0", "--socket", v.Socket(name)), nil))
+	v.check2(v.Spawn(runnerOf(name), name, v.regent("vip", "web", vip4.String()+"/16@eth0", vip6.String()+"/64@eth0", "--socket", v.Socket(name)), nil))
 	cluster.Eventually(v.t, runnerOf(name)+" campaigns", func() bool { return strings.Contains(v.Process(runnerOf(name)).Log(), "leases of web last") })
 }
 
@@ -140,12 +177,7 @@ func TestVIPReportsWhatStandsInTheWay(t *testing.T) {
 		return // there are no hosts to move it between
 	}
 	t.Parallel()
-	v := &vipCluster{t: t, Cluster: cluster.OpenCrash(t, cluster.Options{Names: []string{"a", "b", "c"}, Hosts: cluster.Namespaces, Regent: command,
-		Config: vipConfig + "leases: [{groups: [short], lease: 2s}]\n"})}
-	for _, name := range v.Names {
-		v.check2(v.StartAgent(name))
-	}
-	v.check(v.AwaitAgents(v.Names...))
+	v := vipAgents(t, vipConfig+"leases: [{groups: [short], lease: 2s}]\n"+vipListed, false)
 	const here, there = "198.18.0.2/16@eth0", "198.18.0.3/16@eth0" // of host a and of host b
 	for i, c := range []struct {
 		args   []string
@@ -156,7 +188,8 @@ func TestVIPReportsWhatStandsInTheWay(t *testing.T) {
 		{[]string{"web", here}, false, "this host has the address already, on eth0, without a lifetime: remove it there (ip address del 198.18.0.2/16 dev eth0)"},
 		{[]string{"web", "10.0.0.9/24@eth0", "--lease", "2s"}, false, "leases of web last 2s, and an address needs 5s or more"},
 		{[]string{"short", "10.0.0.9/24@eth0"}, false, "leases of short last 2s, and an address needs 5s or more"},
-		{[]string{"web", "10.0.0.9/24@eth0"}, true, "lacks CAP_NET_ADMIN: run the command as root"},
+		{[]string{"web", "10.0.0.9/24@eth0"}, true, "does not list it: add '- {address: 10.0.0.9/24@eth0, groups: [web], lead: [\"uid:0\"]}' under addresses and reload the agent, or give the command CAP_NET_ADMIN"},
+		{[]string{"db", "198.18.200.9/16@eth0"}, true, `lists it for other groups, web: add "db" to its groups`},
 		{[]string{"web", "10.0.0.9"}, false, "write ADDRESS/LENGTH@INTERFACE"},
 		{[]string{"web"}, false, "want a group and addresses"},
 		{[]string{"web", there}, false, "has it already, and nobody leads web"},

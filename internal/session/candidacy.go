@@ -2,6 +2,8 @@ package session
 
 import (
 	"cmp"
+	"context"
+	"errors"
 	"sync/atomic"
 	"time"
 
@@ -80,6 +82,32 @@ func (o *Candidate) beatWithin(heartbeat time.Duration) time.Duration {
 // Keep has this process look after the candidacy of a runner that names the same secret. It gets its deadlines, and may report its end.
 func (c *Conn) Keep(secret string, take func(*Event)) (*Candidacy, error) {
 	return c.enter(&Request{Do: Keep, Keeper: secret, Page: c.page != nil}, take)
+}
+
+// A Holding says which addresses the agent is to hold while this host leads a group. The fields are as in Request.
+type Holding struct {
+	Group       string
+	Addresses   []string
+	Lease, Wait time.Duration
+	Once, Quiet bool
+}
+
+func (h *Holding) request() *Request {
+	return &Request{Do: Hold, Group: h.Group, Addresses: h.Addresses, Lease: h.Lease, Wait: h.Wait, Once: h.Once, Quiet: h.Quiet}
+}
+
+// Hold has the agent hold addresses while this host leads a group, until [Candidacy.Stopped] is called or the connection ends. take gets printed, over or error,
+// and [Gone].
+func (c *Conn) Hold(h Holding, take func(*Event)) (*Candidacy, error) {
+	return c.enter(h.request(), take)
+}
+
+// MayHold says why the agent would not hold addresses.
+func (c *Conn) MayHold(ctx context.Context, h Holding) error {
+	r := h.request()
+	r.Ask = true
+	e, err := c.ask(ctx, r)
+	return errors.Join(err, failure(&e))
 }
 
 func (c *Conn) enter(r *Request, take func(*Event)) (*Candidacy, error) {

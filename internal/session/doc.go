@@ -50,6 +50,11 @@
 // report the end of a dead runner with resign, and gets over. hooks_ns, in campaign, is how long the lost hooks may take: the agent
 // waits for them, at most until the announced end.
 //
+// # Addresses
+//
+// hold has the agent start regent vip with its own rights, for a user that may not change addresses. printed passes on what that process prints, and over its exit
+// status. resign asks it to stop; with the cause unhealthy because the host is not fit to lead. The process stops with the connection, too.
+//
 // # The end of a connection
 //
 // The process of a connection is the one that opened it; who hands a connection on to another process gives the proof of its death away, and must keep the

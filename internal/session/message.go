@@ -20,6 +20,7 @@ const (
 	Freeze    = "freeze"
 	Started   = "started"
 	Keep      = "keep"
+	Hold      = "hold"
 	Alive     = "alive"
 	Page      = "page"
 	Announce  = "announce"
@@ -73,6 +74,12 @@ type Request struct {
 	Number uint64 `json:"number,omitempty"`
 	// Cause, of resign and freeze, is why the program has stopped, or stops, as far as it knows.
 	Cause *why.Cause `json:"cause,omitempty"`
+	// Addresses, of hold, are those that the agent adds to interfaces of the host while this host leads the group. Wait is how long it campaigns at
+	// most; zero: without end. Once has it end after one leadership, and Quiet write no lines about elections. With Ask it only says whether it would begin.
+	Addresses []string      `json:"addresses,omitempty"`
+	Wait      time.Duration `json:"wait_ns,omitempty"`
+	Once      bool          `json:"once,omitempty"`
+	Quiet     bool          `json:"quiet,omitempty"`
 }
 
 // A Tree says how to find all processes that a runner will start. See agent/run/tree, which finds and kills them. Mark is secret, and
@@ -106,7 +113,7 @@ func CheckUnattended(mode view.Mode) error {
 type requestFields struct{ group, of, to bool }
 
 var requestFieldsOf = map[string]requestFields{
-	Campaign: {group: true}, View: {group: true}, Verify: {group: true}, Watch: {group: true},
+	Campaign: {group: true}, Hold: {group: true}, View: {group: true}, Verify: {group: true}, Watch: {group: true},
 	Resign: {of: true}, Freeze: {of: true}, Started: {of: true}, Alive: {of: true}, Announce: {of: true}, Edict: {of: true}, Recovered: {of: true}, Unwatch: {of: true},
 	Transfer: {of: true, to: true},
 	Keep:     {}, Greet: {}, Bye: {}, Page: {},
@@ -180,6 +187,10 @@ func (r *Request) check() error {
 		return fmt.Errorf("%s: keeper must be a secret of %d to %d bytes", r.Do, minMark, maxName)
 	case r.Do == Started && r.First <= 1:
 		return fmt.Errorf("%s: first process %d: must be a process", r.Do, r.First)
+	case (r.Do == Hold) != (len(r.Addresses) > 0) || len(r.Addresses) > maxAddresses:
+		return fmt.Errorf("%s: %d addresses: hold has 1 to %d, and nothing else has any", r.Do, len(r.Addresses), maxAddresses)
+	case r.Wait < 0:
+		return fmt.Errorf("%s: wait %v: must not be negative", r.Do, r.Wait)
 	case r.Lease < 0 || r.Heartbeat < 0 || r.Grace < 0 || r.Guard < 0 || r.Hooks < 0:
 		return fmt.Errorf("%s: a length of time is negative", r.Do)
 	case r.Page && r.Do == Campaign && r.Heartbeat == 0:
@@ -189,6 +200,9 @@ func (r *Request) check() error {
 	}
 	return nil
 }
+
+// maxAddresses is how many addresses move together at most.
+const maxAddresses = 64
 
 // MinHeartbeat is the shortest silence that can be asked to be watched for.
 const MinHeartbeat = 10 * time.Millisecond
@@ -216,6 +230,8 @@ const (
 	Saw     = "view"
 	Failed  = "error"
 	Mapped  = "page"
+	// Printed is of a hold: a line that the process prints that holds the addresses. Its over has the exit status.
+	Printed = "printed"
 	// Gone is never written: it stands for the loss of the connection.
 	Gone = "gone"
 )
@@ -267,6 +283,11 @@ type Event struct {
 	Begun bool `json:"begun,omitempty"`
 	// NoLeader says, of the error of a verify, that nobody could be proven to lead now. Without it the agent refuses, and would again.
 	NoLeader bool `json:"no_leader,omitempty"`
+	// Text, of printed, is a line, and Log says that it is one of the log. Other lines are events, each a JSON object. Status, of the over of a hold, is the exit
+	// status of the process.
+	Text   string `json:"text,omitempty"`
+	Log    bool   `json:"log,omitempty"`
+	Status int    `json:"status,omitempty"`
 }
 
 // Number returns what tells the leadership of a leads from others of the group at this agent: the token, or the turn.

@@ -132,7 +132,7 @@ func TestEventsAreReadAsTheVectorsHaveThem(t *testing.T) {
 			t.Errorf("%s: the error is %q, want %q", c.Line, kind, c.Failure)
 		}
 	}
-	for _, event := range []string{Waiting, Leads, Until, Stop, Healed, Agreed, Over, Done, Stamped, Proof, Saw, Failed, Mapped} {
+	for _, event := range []string{Waiting, Leads, Until, Stop, Healed, Agreed, Over, Done, Stamped, Proof, Saw, Failed, Mapped, Printed} {
 		if !seen[event] {
 			t.Errorf("no vector has the event %s", event)
 		}
@@ -185,7 +185,7 @@ func TestTheSpecificationIsComplete(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	names := []string{Hello, Waiting, Leads, Until, Stop, Healed, Agreed, Over, Done, Stamped, Proof, Saw, Failed, Mapped}
+	names := []string{Hello, Waiting, Leads, Until, Stop, Healed, Agreed, Over, Done, Stamped, Proof, Saw, Failed, Mapped, Printed}
 	for do := range requestFieldsOf {
 		names = append(names, do)
 	}

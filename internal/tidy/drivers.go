@@ -43,7 +43,10 @@ var tenureTimers = map[string]map[string]string{
 	},
 	"agent/patroni":   {"patroni.go": "bounds how long an operator waits, and gives an order at the time that was asked for"},
 	"agent/processes": {},
-	"agent/socket":    {"requests.go": "bounds a question to the council"},
+	"agent/socket": {
+		"hold.go":     "bounds how long a process that holds addresses may take to end, whose tenure has a machine of its own",
+		"requests.go": "bounds a question to the council",
+	},
 	"agent/run": {
 		"health.go":       "runs the health check, whose result is a wish to resign",
 		"hook.go":         "bounds a single hook, within the bound that the machine has for all",
