@@ -12,6 +12,7 @@ import (
 	"github.com/regentproject/regent/internal/datagram"
 	"github.com/regentproject/regent/internal/protocol"
 	"github.com/regentproject/regent/internal/protocol/lease"
+	"github.com/regentproject/regent/internal/protocol/order"
 	"github.com/regentproject/regent/internal/protocol/rank"
 )
 
@@ -89,6 +90,19 @@ func golden() []*vector {
 		make("its answer", func(v *vector) {
 			v.Batch = []Message{{0, &lease.OK{Seq: 3, Gen: 1, At: 1_000_000_007, Asker: 9, More: []lease.Kept{{Length: 5e9, Gen: 2}},
 				Results: []lease.Result{{Group: "billing", Term: 8, Known: 8}, {Group: "locks", Term: 4, Known: 6, Code: lease.Low}}}}}
+		}),
+		make("an order of an operator: the question for a ticket", func(v *vector) {
+			v.Batch = []Message{{5, &order.Ask{ID: 7}}}
+		}),
+		make("the ticket", func(v *vector) {
+			v.Batch = []Message{{5, &order.Ticket{For: 9, ID: 7, Number: 1_000_000_007}}}
+		}),
+		make("the order, and another one whose outcome is asked for", func(v *vector) {
+			v.Batch = []Message{{5, &order.Do{For: 9, Number: 1_000_000_007, Body: []byte(`{"at":"b","action":"resign","group":"billing","body":{}}`)}}, {5, &order.Do{For: 9, Number: 900_000_011}}}
+		}),
+		make("the outcome, and that of one that is being executed", func(v *vector) {
+			v.Batch = []Message{{5, &order.Told{For: 9, Number: 1_000_000_007, State: order.Done, Body: []byte(`{"status":200,"body":{"group":"billing","leader":"a","token":9}}`)}},
+				{5, &order.Told{For: 9, Number: 900_000_011, State: order.Running}}}
 		}),
 		make("another council with the same key", func(v *vector) {
 			v.Council, v.Batch = protocol.CouncilID{0xbe, 0xef}.String(), []Message{{0, &rank.OK{Seq: 1}}}
