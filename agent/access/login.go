@@ -187,9 +187,6 @@ func (a *Gate) HasTokens() bool { return len(a.Access.Load().tokens) > 0 }
 // [Rules.Identify] returns.
 func (a *Gate) IdentifyPage(r *http.Request) *Client {
 	rules := a.Access.Load()
-	if HasBearerToken(r) {
-		return rules.Identify(r)
-	}
 	if l := a.logins.of(r); l != nil {
 		return &Client{Role: l.token.role, token: l.token.name, from: r.RemoteAddr, login: l}
 	}

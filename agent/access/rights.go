@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"os"
 	"slices"
+	"time"
 
 	"github.com/regentproject/regent/agent/api"
 	"github.com/regentproject/regent/agent/config"
@@ -30,6 +31,8 @@ type Client struct {
 	from string
 	// Right is what its request needs of a group.
 	Right Right
+	// Wait is how long its source must wait before a token of it is looked at: it has named too many that are unknown.
+	Wait time.Duration
 }
 
 // String names the client, for the audit log.

@@ -1,31 +1,39 @@
 package httpd
 
 import (
+	"fmt"
+	"math"
+	"net/http"
 	"net/netip"
 	"sync"
 	"time"
+
+	"github.com/regentproject/regent/agent/access"
+	"github.com/regentproject/regent/agent/api"
 )
 
 const (
-	// A source may try to log in this often at once, and after that once in attemptInterval.
+	// A source may name a token that is not known this often at once, and after that once in attemptInterval.
 	attemptBurst    = 5
 	attemptInterval = 10 * time.Second
-	// maxSources bounds how many sources have an allowance of their own. All others share one.
+	// maxSources bounds how many sources are remembered.
 	maxSources = 4096
 )
 
-// attempts bounds how often each source may try to log in.
+// attempts bounds how often each source may guess a token, by the login form and by bearer tokens together. The unix socket has no tokens, and no limit.
+// A source that has guessed too often is refused also if it names a token that is valid: otherwise it would learn that. Other sources are
+// not affected: if there are too many to remember, the one whose attempts are forgotten first makes room.
 type attempts struct {
 	mu sync.Mutex
 	// until is when the attempts of a source are forgotten: each adds an interval.
 	until map[netip.Prefix]time.Time
 }
 
-// begin takes note of an attempt. It returns how long its source must wait before it may try, and zero if it may at once.
-func (a *attempts) begin(now time.Time, from netip.Prefix) time.Duration {
+// try calls known, which says whether a token is valid, unless the source has guessed too often: then it returns how long the source must wait.
+// What was no guess costs no attempt.
+func (a *attempts) try(now time.Time, from netip.Prefix, known func() bool) (wait time.Duration) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	from = a.slot(now, from)
 	until := a.until[from]
 	if until.Before(now) {
 		until = now
@@ -33,34 +41,60 @@ func (a *attempts) begin(now time.Time, from netip.Prefix) time.Duration {
 	if wait := until.Sub(now) - (attemptBurst-1)*attemptInterval; wait > 0 {
 		return wait
 	}
-	a.until[from] = until.Add(attemptInterval)
+	if !known() {
+		a.makeRoom(now, from)
+		a.until[from] = until.Add(attemptInterval)
+	}
 	return 0
 }
 
-// slot returns under which source an attempt counts.
-func (a *attempts) slot(now time.Time, from netip.Prefix) netip.Prefix {
+// makeRoom forgets sources until there is room for one more.
+func (a *attempts) makeRoom(now time.Time, from netip.Prefix) {
 	if a.until == nil {
 		a.until = make(map[netip.Prefix]time.Time)
 	}
 	if _, ok := a.until[from]; ok || len(a.until) < maxSources {
-		return from
+		return
 	}
+	var first netip.Prefix
+	// order does not matter: of equals it does not matter which goes
 	for p, until := range a.until {
 		if until.Before(now) {
 			delete(a.until, p)
+		} else if !first.IsValid() || until.Before(a.until[first]) {
+			first = p
 		}
 	}
-	if len(a.until) < maxSources {
-		return from
+	if len(a.until) >= maxSources {
+		delete(a.until, first)
 	}
-	return netip.Prefix{}
 }
 
-// refund gives an attempt back: it succeeded. Attempts of the same source that failed stay.
-func (a *attempts) refund(from netip.Prefix) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if until, ok := a.until[from]; ok {
-		a.until[from] = until.Add(-attemptInterval)
+// A tooManyAttempts refuses a source that has guessed too often.
+type tooManyAttempts struct{ wait time.Duration }
+
+func (t *tooManyAttempts) Error() string {
+	return fmt.Sprintf("too many unknown tokens from this address: try again in %v (the unix socket of the agent needs no token)", max(time.Second, t.wait.Round(time.Second)))
+}
+
+// refuseAttempts returns the error for a source that must wait.
+func refuseAttempts(wait time.Duration) error {
+	return api.WithStatus(http.StatusTooManyRequests, &tooManyAttempts{wait})
+}
+
+// retryAfter is what the header Retry-After says.
+func (t *tooManyAttempts) retryAfter() string { return Itoa(uint64(math.Ceil(t.wait.Seconds()))) }
+
+// identifyBearer returns who sent a request with a bearer token, by identify. A source that has guessed too often is a stranger that must wait.
+func (a *Server) identifyBearer(r *http.Request, identify func(*http.Request) *access.Client) *access.Client {
+	var who *access.Client
+	wait := a.attempts.try(time.Now(), sourceOfAddr(r.RemoteAddr), func() bool {
+		who = identify(r)
+		return who.Role > access.Anonymous // a request with a token has no other role
+	})
+	if wait > 0 {
+		who = access.Stranger(r)
+		who.Wait = wait
 	}
+	return who
 }

@@ -90,7 +90,7 @@ func (w *auditWriter) order(outcome, detail string) {
 func (w *auditWriter) note(status int) {
 	q := w.query
 	switch {
-	case status == http.StatusUnauthorized || status == http.StatusForbidden:
+	case status == http.StatusUnauthorized || status == http.StatusForbidden || status == http.StatusTooManyRequests:
 		w.agent.gate.Audit.Refusal(access.ClientOf(q.Context()), q.Method+" "+q.URL.Path, w.group(), errors.New(http.StatusText(status)))
 	case w.route.Audit == "":
 	case status == http.StatusGatewayTimeout:

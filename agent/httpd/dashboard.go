@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"net/http"
 	"strings"
 	"time"
@@ -113,20 +112,21 @@ func (a *Server) serveLogin(w http.ResponseWriter, q *http.Request) {
 		WriteError(w, err)
 		return
 	}
-	now, from := time.Now(), sourceOfAddr(q.RemoteAddr)
-	if wait := a.attempts.begin(now, from); wait > 0 {
-		err := api.Errorf(http.StatusTooManyRequests, "too many attempts to log in from here: try again in %v", wait.Round(time.Second))
-		a.gate.Audit.Refusal(access.ClientOf(q.Context()), "login", "", err)
-		w.Header().Set("Retry-After", Itoa(uint64(math.Ceil(wait.Seconds()))))
-		WriteError(w, err)
+	var cookie *http.Cookie
+	var key string
+	var who *access.Client
+	wait := a.attempts.try(time.Now(), sourceOfAddr(q.RemoteAddr), func() bool {
+		cookie, key, who = a.gate.LogIn(q, body.Token)
+		return who != nil
+	})
+	switch {
+	case wait > 0:
+		WriteError(w, refuseAttempts(wait))
 		return
-	}
-	cookie, key, who := a.gate.LogIn(q, body.Token)
-	if who == nil {
+	case who == nil:
 		WriteError(w, api.WithStatus(http.StatusUnauthorized, errUnknownToken))
 		return
 	}
-	a.attempts.refund(from)
 	a.gate.Audit.Order(who, access.AuditLine{Action: "login", Outcome: "done"})
 	http.SetCookie(w, cookie)
 	s := a.pageSession(q, who)

@@ -283,7 +283,7 @@ func TestAttemptsOfASourceComeBackWithTime(t *testing.T) {
 		return netip.PrefixFrom(netip.AddrFrom4([4]byte{10, byte(i >> 16), byte(i >> 8), byte(i)}), 32)
 	}
 	tried := func(from netip.Prefix) (n int) {
-		for n < 100 && a.begin(now, from) == 0 {
+		for n < 100 && a.try(now, from, func() bool { return false }) == 0 {
 			n++
 		}
 		return n
@@ -302,16 +302,77 @@ func TestAttemptsOfASourceComeBackWithTime(t *testing.T) {
 	if n := tried(source(1)); n != 1 {
 		t.Errorf("%d attempts after an interval", n)
 	}
-	// Many sources cost bounded memory, and those that find no room share an allowance.
-	for i := range maxSources + 100 {
-		a.begin(now, source(100+i))
+	// What is no guess costs nothing, and is looked at after four guesses and not after five.
+	for range 4 {
+		a.try(now, source(3), func() bool { return false })
 	}
-	if len(a.until) > maxSources+1 || a.begin(now, source(90000)) == 0 {
-		t.Errorf("%d sources", len(a.until))
+	for range 100 {
+		if a.try(now, source(3), func() bool { return true }) != 0 {
+			t.Fatal("a token that is valid is not looked at")
+		}
+	}
+	a.try(now, source(3), func() bool { return false })
+	if a.try(now, source(3), func() bool { t.Error("a token is looked at after five guesses"); return true }) == 0 {
+		t.Error("a source that guessed five times need not wait")
+	}
+	// Many sources cost bounded memory, and lock no other one out.
+	for i := range maxSources + 100 {
+		tried(source(100 + i))
+	}
+	if n := tried(source(90000)); len(a.until) > maxSources || n != attemptBurst {
+		t.Errorf("%d sources; another one has %d attempts", len(a.until), n)
 	}
 	now = now.Add(time.Hour)
 	if n := tried(source(90001)); n != attemptBurst || len(a.until) != 1 {
 		t.Errorf("an hour later: %d attempts, %d sources", n, len(a.until))
+	}
+}
+
+// Guesses by bearer tokens and by the login form count together, for their source. Others are served meanwhile: those of other sources, those without a
+// token, and those on the unix socket.
+func TestGuessesOfBearerTokensAreLimited(t *testing.T) {
+	s := newServer(t, newFake(twoTokens()))
+	s.Dashboard = http.NotFoundHandler()
+	asked := func(trusted bool, from, token, path string) *httptest.ResponseRecorder {
+		q := httptest.NewRequest("GET", path, nil)
+		q.RemoteAddr = from + ":4711"
+		if token != "" {
+			q.Header.Set("Authorization", "Bearer "+token)
+		}
+		if trusted {
+			q = q.WithContext(context.WithValue(q.Context(), access.ClientKey{}, &access.Client{Local: true, Role: access.Writer}))
+		}
+		w := httptest.NewRecorder()
+		s.Authenticate(trusted, s.Handler(s.Routes())).ServeHTTP(w, q)
+		return w
+	}
+	for range 20 { // what is right costs nothing
+		if w := asked(false, "10.0.0.1", "reader", "/v1/status"); w.Code != 200 {
+			t.Fatalf("a token: %d %s", w.Code, w.Body)
+		}
+	}
+	for i := range attemptBurst {
+		if w := asked(false, "10.0.0.1", "guess", "/v1/status"); w.Code != 401 {
+			t.Errorf("guess %d: %d", i, w.Code)
+		}
+	}
+	for _, c := range []struct {
+		what, from, token, path string
+		trusted                 bool
+		want                    int
+	}{
+		{"a guess more", "10.0.0.1", "guess", "/v1/status", false, 429},
+		{"a guess that is right", "10.0.0.1", "reader", "/v1/status", false, 429},
+		{"on the page", "10.0.0.1", "reader", "/ui/api/events", false, 429},
+		{"what needs no token", "10.0.0.1", "guess", "/healthz", false, 200},
+		{"without a token", "10.0.0.1", "", "/healthz", false, 200},
+		{"another source", "10.0.0.2", "reader", "/v1/status", false, 200},
+		{"the unix socket", "@", "guess", "/v1/status", true, 200},
+	} {
+		w := asked(c.trusted, c.from, c.token, c.path)
+		if w.Code != c.want || (w.Header().Get("Retry-After") != "") != (c.want == 429) {
+			t.Errorf("%s: %d %s, want %d; Retry-After %q", c.what, w.Code, w.Body, c.want, w.Header().Get("Retry-After"))
+		}
 	}
 }
 

@@ -86,7 +86,7 @@ func (r *Route) Outcomes() map[int]any {
 		out[http.StatusBadRequest] = api.Refusal{}
 	}
 	if r.Requires > access.Anonymous {
-		out[http.StatusUnauthorized], out[http.StatusForbidden] = api.Refusal{}, api.Refusal{}
+		out[http.StatusUnauthorized], out[http.StatusForbidden], out[http.StatusTooManyRequests] = api.Refusal{}, api.Refusal{}, api.Refusal{}
 		if out[http.StatusServiceUnavailable] == nil {
 			out[http.StatusServiceUnavailable] = api.Refusal{} // its source has too many requests under way
 		}
@@ -173,6 +173,8 @@ func authorize(q *http.Request, needs access.Role) error {
 		return errCrossSite
 	case who > access.Anonymous:
 		return api.Errorf(http.StatusForbidden, "this needs another role: ask with a token of role write, or on the agent's unix socket")
+	case access.ClientOf(q.Context()).Wait > 0:
+		return refuseAttempts(access.ClientOf(q.Context()).Wait)
 	case access.HasBearerToken(q):
 		return api.WithStatus(http.StatusUnauthorized, errUnknownToken)
 	}
@@ -212,7 +214,10 @@ func statusOf(err error) int {
 // WriteError writes an error, with the status that it has or that fits it.
 func WriteError(w http.ResponseWriter, err error) {
 	status := statusOf(err)
+	var late *tooManyAttempts
 	switch {
+	case errors.As(err, &late):
+		w.Header().Set("Retry-After", late.retryAfter())
 	case errors.Is(err, errUnknownToken):
 		w.Header().Set("WWW-Authenticate", `Bearer error="invalid_token"`)
 	case status == http.StatusUnauthorized:
