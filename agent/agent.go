@@ -276,12 +276,14 @@ func (a *Agent) reloads(ctx context.Context, s *server) {
 
 // Resign asks the program that leads a group, on whatever host, to stop, and waits until the group was given up.
 func (a *Agent) Resign(ctx context.Context, group string) error {
-	return a.web.Give(ctx, "resign", group, &api.ResignOrder{})
+	_, _, err := a.web.Give(ctx, "resign", group, &api.ResignOrder{})
+	return err
 }
 
 // Transfer asks the program that leads a group, on whatever host, to stop, and waits until a member leads that was named.
 func (a *Agent) Transfer(ctx context.Context, group, to string) error {
-	return a.web.Give(ctx, "transfer", group, &api.TransferOrder{To: to})
+	_, _, err := a.web.Give(ctx, "transfer", group, &api.TransferOrder{To: to})
+	return err
 }
 
 // Status returns how the agent and its member are, without the id of the council. It is for the dashboard, as are Members, Groups and Changes.

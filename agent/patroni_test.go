@@ -3,6 +3,8 @@ package agent
 import (
 	"context"
 	"fmt"
+	"io"
+	"net"
 	"net/http"
 	"strings"
 	"testing"
@@ -58,7 +60,8 @@ func TestToolsOfPatroniSwitchOver(t *testing.T) {
 		{a, "/switchover", `{"leader":"a","candidate":"z"}`, 412, `no member "z"`},
 		{a, "/switchover", `{"leader":"a","candidate":"b","scheduled_at":"soon"}`, 400, "must be a time to come"},
 		{a, "/switchover", `{"leader":"a","candidate":"b","scheduled_at":"2001-01-01T00:00:00Z"}`, 400, "must be a time to come"},
-		{b, "/switchover", `{"leader":"a","candidate":"b"}`, 503, "a leads it, so only its agent can do that: run 'regent transfer g b' on host a (127.0.0.1)"},
+		{b, "/switchover", `{"leader":"a","candidate":"b"}`, 403, "anonymous may not operate it from another host: rights.remote"},
+		{b, "/switchover", `{"leader":"a","candidate":"a"}`, 412, "a leads already"},
 		{a, "/failover", `{}`, 400, "missing candidate"},
 		{a, "/v1/groups/other/failover", `{"candidate":"b"}`, 404, "nobody has campaigned"},
 	} {
@@ -79,8 +82,31 @@ func TestToolsOfPatroniSwitchOver(t *testing.T) {
 	if status, body := b.do(t, "POST", "/v1/groups/g/failover", `{"candidate":"a"}`); status != 200 || body["leader"] != "a" {
 		t.Fatalf("failover: %d %v", status, body)
 	}
-	if l := <-again; l.Token() <= m.Token() {
-		t.Errorf("token %d after %d", l.Token(), m.Token())
+	third := <-again
+	if third.Token() <= m.Token() {
+		t.Errorf("token %d after %d", third.Token(), m.Token())
+	}
+	obey(third)
+
+	// From a host that does not lead, by its own user on the socket.
+	last := b.campaigning(t, "g")
+	order := func(path, body string) (int, string) {
+		t.Helper()
+		onSocket := &http.Client{Transport: &http.Transport{DialContext: func(context.Context, string, string) (net.Conn, error) { return net.Dial("unix", b.socket) }}}
+		answer, err := onSocket.Post("http://agent"+path, "application/json", strings.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer answer.Body.Close()
+		text, _ := io.ReadAll(answer.Body)
+		return answer.StatusCode, string(text)
+	}
+	cluster.Eventually(t, "b hands a's group over", func() bool {
+		status, body := order("/switchover", `{"leader":"a","candidate":"b"}`)
+		return status == 200 && strings.Contains(body, `"leader":"b"`)
+	})
+	if l := <-last; l.Token() <= third.Token() {
+		t.Errorf("token %d after %d", l.Token(), third.Token())
 	}
 }
 

@@ -27,7 +27,11 @@ func TestHistoryAtHomeSaysHowALeadershipEnded(t *testing.T) {
 	says := func(k *Candidate) {
 		k.ReportStopped(protocol.Cause{Peer: protocol.Nobody}, NewOrder(regent.Cause{}, ""))
 	}
-	operator := func(k *Candidate) { go func() { _ = a.OrderTo(context.Background(), k.Group, a.SwitchOrder("")) }() }
+	operator := func(k *Candidate) {
+		go func() {
+			_ = a.Order(context.Background(), k, NewOrder(regent.Cause{Why: why.Resigned, Member: a.Name}, ""))
+		}()
+	}
 	for name, c := range map[string]struct {
 		heartbeat, grace time.Duration
 		deaf, runner     bool

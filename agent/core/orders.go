@@ -13,7 +13,6 @@ import (
 	"github.com/regentproject/regent/agent/api"
 	"github.com/regentproject/regent/engine"
 	"github.com/regentproject/regent/internal/names"
-	"github.com/regentproject/regent/why"
 )
 
 // LeaderOfGroup does not ask the change log first: a program may give orders before the agent has heard of its election like everybody else.
@@ -79,14 +78,6 @@ func ResignCommand(group string) string { return "regent resign " + group }
 
 func TransferCommand(group, to string) string {
 	return "regent transfer " + group + " " + memberOrPlaceholder(to)
-}
-
-// SwitchCommand is either of the two: without a member it is given up to the next that is elected.
-func SwitchCommand(group, to string) string {
-	if to == "" {
-		return ResignCommand(group)
-	}
-	return TransferCommand(group, to)
 }
 
 // memberOrPlaceholder stands for a member if none is named.
@@ -228,20 +219,4 @@ func (a *Agent) LeaderAfter(ctx context.Context, group string, token uint64, to 
 			return out
 		}
 	}
-}
-
-func (a *Agent) OrderTo(ctx context.Context, group string, o *Order) error {
-	k, err := a.LeaderOfGroup(group, 0, SwitchCommand(group, o.to))
-	if err != nil {
-		return err
-	}
-	return a.Order(ctx, k, o)
-}
-
-// SwitchOrder is the order to hand over to a member, or to nobody in particular.
-func (a *Agent) SwitchOrder(to string) *Order {
-	if to == "" {
-		return NewOrder(regent.Cause{Why: why.Resigned, Member: a.Name}, "")
-	}
-	return NewOrder(regent.Cause{Why: why.Transferred, Member: to}, to)
 }

@@ -204,15 +204,40 @@ func short(out any) any {
 	return out
 }
 
-// Give gives an order of the dashboard's: resign or transfer.
-func (s *Server) Give(ctx context.Context, action, group string, body any) error {
-	table := s.orders()
-	o := &table[slices.IndexFunc(table, func(o orderRow) bool { return o.Audit == action })]
-	at, _, _, err := "", 0, any(nil), s.gate.Permit(access.ClientOf(ctx), o.Right, group)
-	if err == nil {
-		at, _, _, err = s.give(ctx, o, group, body)
+// Give gives an order that did not come by its own route, such as one of the dashboard's: resign or transfer. It returns its outcome, and writes a line to
+// the audit log.
+func (s *Server) Give(ctx context.Context, action, group string, body any) (status int, out any, err error) {
+	at := ""
+	if err = s.gate.Permit(access.ClientOf(ctx), access.MayOperate, group); err == nil {
+		at, status, out, err = s.giveAs(ctx, action, group, body)
 	}
-	to, _ := o.about(body)
+	to, _ := s.orderOf(action).about(body)
 	s.gate.AuditOrder(ctx, access.AuditLine{Action: action, Group: group, To: to, At: at}, err)
-	return err
+	return status, out, err
+}
+
+// GiveFor is Give for a request by another route, with a name of its own in the audit log.
+func (s *Server) GiveFor(ctx context.Context, w http.ResponseWriter, action, group string, body any) (status int, out any, err error) {
+	at, status, out, err := s.giveAs(ctx, action, group, body)
+	auditAt(w, at)
+	return status, out, err
+}
+
+func (s *Server) giveAs(ctx context.Context, action, group string, body any) (at string, status int, out any, err error) {
+	o := s.orderOf(action)
+	return s.give(ctx, &o, group, body)
+}
+
+// orderOf returns the row of an order.
+func (s *Server) orderOf(action string) orderRow {
+	table := s.orders()
+	return table[slices.IndexFunc(table, func(o orderRow) bool { return o.Audit == action })]
+}
+
+// PermitAt says why the sender of a request may not have an order about a group carried out at a host.
+func (s *Server) PermitAt(ctx context.Context, host, group string) error {
+	if host == s.core.About().Name {
+		return nil
+	}
+	return s.gate.PermitRemote(access.ClientOf(ctx), group)
 }

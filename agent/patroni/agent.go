@@ -1,9 +1,6 @@
 package patroni
 
 import (
-	"context"
-	"time"
-
 	"github.com/regentproject/regent"
 	"github.com/regentproject/regent/agent/api"
 	"github.com/regentproject/regent/agent/config"
@@ -18,9 +15,7 @@ type Agent interface {
 	Members() []regent.PeerStatus
 	Role(group string) api.RoleInfo
 
-	LeaderOfGroup(group string, token uint64, command string) (*core.Candidate, error)
+	// CheckMember says why a name cannot be that of a successor anywhere, CheckSuccessor why it cannot be of a leader here.
+	CheckMember(to string) error
 	CheckSuccessor(to string) error
-	SwitchOrder(to string) *core.Order
-	Order(ctx context.Context, k *core.Candidate, o *core.Order) error
-	GraceFor(c *core.Candidate, cause regent.Cause) time.Duration
 }

@@ -2,6 +2,8 @@ package patroni
 
 import (
 	"context"
+	"crypto/sha256"
+	"fmt"
 	"log/slog"
 	"net/http"
 	"net/netip"
@@ -23,29 +25,34 @@ type fakeAgent struct {
 	members     []regent.PeerStatus
 	role        api.RoleInfo
 	known       *core.ChangeLog
+	// passed are the orders that were passed on, and fails is what that fails with.
+	passed []string
+	fails  error
 }
 
 func (a *fakeAgent) About() core.About {
 	return core.About{Name: "a", Version: "test", Timing: regent.LAN, Log: slog.New(slog.DiscardHandler)}
 }
-func (a *fakeAgent) Config() *config.File              { return a.file }
-func (a *fakeAgent) Known() *core.ChangeLog            { return a.known }
-func (a *fakeAgent) Members() []regent.PeerStatus      { return a.members }
-func (a *fakeAgent) Role(group string) api.RoleInfo    { return a.role }
-func (a *fakeAgent) CheckSuccessor(string) error       { return nil }
-func (a *fakeAgent) SwitchOrder(to string) *core.Order { return core.NewOrder(regent.Cause{}, to) }
+func (a *fakeAgent) Config() *config.File           { return a.file }
+func (a *fakeAgent) Known() *core.ChangeLog         { return a.known }
+func (a *fakeAgent) Members() []regent.PeerStatus   { return a.members }
+func (a *fakeAgent) Role(group string) api.RoleInfo { return a.role }
+func (a *fakeAgent) CheckMember(string) error       { return nil }
+func (a *fakeAgent) CheckSuccessor(string) error    { return nil }
 
-func (a *fakeAgent) LeaderOfGroup(group string, _ uint64, command string) (*core.Candidate, error) {
-	return nil, api.Errorf(http.StatusConflict, "group %s: b leads it: %s", group, command)
+func (a *fakeAgent) LeaderOfGroup(group string, token uint64, command string) (*core.Candidate, error) {
+	return nil, api.WithStatus(http.StatusConflict, &core.Elsewhere{Host: "b", Why: "group " + group + ": b leads it", Command: command})
+}
+
+// Send takes down what is passed on.
+func (a *fakeAgent) Send(_ context.Context, to string, body []byte) ([]byte, error) {
+	a.passed = append(a.passed, to+": "+string(body))
+	return []byte(`{"status":200,"body":{"group":"g","leader":"a","token":8}}`), a.fails
 }
 
 func (a *fakeAgent) UnknownGroup(group string) error {
 	return api.Errorf(http.StatusNotFound, "group %s: unknown", group)
 }
-
-func (a *fakeAgent) Order(context.Context, *core.Candidate, *core.Order) error { return nil }
-
-func (a *fakeAgent) GraceFor(*core.Candidate, regent.Cause) time.Duration { return 0 }
 
 // Tools of Patroni read who is a member, where, and whether it can be reached.
 func TestClusterListsTheMembers(t *testing.T) {
@@ -80,7 +87,37 @@ func TestClusterListsTheMembers(t *testing.T) {
 	}
 }
 
-// A switchover asks the leader of a quorum group here. Elsewhere, and without a candidate or the right, it is refused with the reason.
+// A switchover and a failover are passed on to the host whose program leads, as transfer and resign are, for the leadership that the sender has named. One for later needs
+// the right at once.
+func TestSwitchoverReachesTheLeaderElsewhere(t *testing.T) {
+	later := time.Now().Add(time.Hour).Format(time.RFC3339)
+	for _, c := range []struct {
+		order, passed string
+		status        int
+		fails         error
+	}{
+		{order: `/switchover {"leader":"b","candidate":"a"}`, status: 200, passed: `b: {"at":"b","action":"transfer","group":"g","token":"t","body":{"to":"a","token":7}}`},
+		{order: `/switchover {"leader":"b"}`, status: 200, passed: `b: {"at":"b","action":"resign","group":"g","token":"t","body":{"token":7}}`},
+		{order: `/failover {"candidate":"a"}`, status: 200, passed: `b: {"at":"b","action":"transfer","group":"g","token":"t","body":{"to":"a"}}`},
+		{order: `/switchover {"leader":"b","candidate":"a","scheduled_at":"` + later + `"}`, status: 202},
+		{order: `/failover {"candidate":"a"}`, status: 504, passed: `b: {"at":"b","action":"transfer","group":"g","token":"t","body":{"to":"a"}}`, fails: api.Errorf(http.StatusGatewayTimeout, "unknown")},
+		{order: `/failover {"candidate":"b"}`, status: 412},
+	} {
+		a := &fakeAgent{file: &config.File{DefaultGroup: "g"}, known: core.NewChangeLog(nil), fails: c.fails}
+		a.file.HTTP.Tokens, a.file.Limits.Body = []config.Token{{Name: "t", Role: "write", SHA256: fmt.Sprintf("%x", sha256.Sum256([]byte("t")))}}, 1<<10
+		a.known.AddView(regent.View{Group: "g", Mode: regent.Quorum, Leader: "b", Token: 7})
+		var answer map[string]any
+		if status := ask(t, a, "POST", c.order, &answer, "t"); status != c.status || strings.Join(a.passed, " ") != c.passed {
+			t.Errorf("%s: %d %v, passed on %v", c.order, status, answer, a.passed)
+		}
+		a.file.HTTP.Anonymous, a.passed = "write", nil // a client without a name may not give orders at another host
+		if status := ask(t, a, "POST", c.order, &answer); status != 403 && status != 412 || len(a.passed) > 0 {
+			t.Errorf("%s of anybody: %d %v, passed on %v", c.order, status, answer, a.passed)
+		}
+	}
+}
+
+// An order without a leader or the right, or about another leader, is refused with the reason.
 func TestSwitchoverIsRefusedWithTheReason(t *testing.T) {
 	a := &fakeAgent{file: &config.File{DefaultGroup: "g"}, known: core.NewChangeLog(nil)}
 	a.file.HTTP.Anonymous, a.file.Limits.Body = "write", 1<<10
@@ -94,7 +131,7 @@ func TestSwitchoverIsRefusedWithTheReason(t *testing.T) {
 	refused(`{}`, http.StatusBadRequest, "missing leader")
 	refused(`{"leader":"b","candidate":"a"}`, http.StatusNotFound, "unknown")
 	a.known.AddView(regent.View{Group: "g", Mode: regent.Quorum, Leader: "b", Token: 7})
-	refused(`{"leader":"b","candidate":"a"}`, http.StatusServiceUnavailable, "b leads it")
+	refused(`{"leader":"b","candidate":"a"}`, http.StatusForbidden, "rights.remote")
 	refused(`{"leader":"c","candidate":"a"}`, http.StatusPreconditionFailed, "c")
 	refused(`{"leader":"b","candidat":"a"}`, http.StatusBadRequest, "candidat")
 	a.file.HTTP.Anonymous = "read"

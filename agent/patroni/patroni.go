@@ -9,7 +9,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/regentproject/regent"
 	"github.com/regentproject/regent/agent/access"
 	"github.com/regentproject/regent/agent/api"
 	"github.com/regentproject/regent/agent/core"
@@ -97,7 +96,7 @@ func (s *Adapter) Routes() []httpd.Route {
 		if base == "/" {
 			of = " Of the default group."
 		}
-		done := map[int]any{200: api.Outcome{}, 202: ScheduledInfo{}, 400: api.Refusal{}, 404: api.Refusal{}, 412: api.Refusal{}, 413: api.Refusal{}, 503: api.Refusal{}}
+		done := map[int]any{200: api.Outcome{}, 202: ScheduledInfo{}, 400: api.Refusal{}, 404: api.Refusal{}, 412: api.Refusal{}, 413: api.Refusal{}, 503: api.Refusal{}, 504: api.Refusal{}}
 		forced := maps.Clone(done)
 		delete(forced, 202)
 		for _, method := range []string{"GET", "OPTIONS"} {
@@ -108,11 +107,11 @@ func (s *Adapter) Routes() []httpd.Route {
 		}
 		all = append(all,
 			httpd.Route{Method: "POST", Path: base + "switchover", Requires: access.Writer, Right: access.MayOperate, Audit: "switchover", In: SwitchoverOrder{}, Out: done,
-				Summary: "As transfer, or as resign without a candidate: at once, or at a time, which this agent remembers for as long as it runs." + of, Serve: s.serveSwitchover},
+				Summary: "As transfer, or as resign without a candidate, on whatever host leads: at once, or at a time, which this agent remembers for as long as it runs; 504: the outcome is unknown." + of, Serve: s.serveSwitchover},
 			httpd.Route{Method: "DELETE", Path: base + "switchover", Requires: access.Writer, Right: access.MayOperate, Audit: "cancel switchover", Out: map[int]any{200: ScheduledInfo{}, 404: api.Refusal{}},
 				Summary: "Cancel a switchover that is to come." + of, Serve: s.serveCancelSwitchover},
 			httpd.Route{Method: "POST", Path: base + "failover", Requires: access.Writer, Right: access.MayOperate, Audit: "failover", In: SwitchoverOrder{}, Out: forced,
-				Summary: "As switchover to a candidate, whichever member leads." + of, Serve: s.serveFailover})
+				Summary: "As switchover to a candidate at once, whichever member leads." + of, Serve: s.serveFailover})
 	}
 	return append(all, httpd.Route{Method: "GET", Path: "/history", Requires: access.Reader, Summary: "The leaderships of the default group, as Patroni lists them: token, leader, cause, time. /v1/groups/{group}/history has another form.",
 		Out: map[int]any{200: [][]any{}, 404: api.Refusal{}}, Serve: s.servePatroniHistory})
@@ -237,55 +236,82 @@ func (a *Adapter) serveFailover(w http.ResponseWriter, q *http.Request) {
 	a.switchOver(w, q, &body)
 }
 
-// switchOver carries an order out, or remembers it.
+// switchOver carries an order out on whatever host the group is led, or remembers it.
 func (a *Adapter) switchOver(w http.ResponseWriter, q *http.Request, body *SwitchoverOrder) {
 	httpd.AuditOrder(w, body.Candidate, "")
 	c, err := a.web.ChangeOf(q)
-	var k *core.Candidate
 	if err == nil {
-		k, err = a.switchable(c, body)
+		err = a.check(c, body)
 	}
 	if err != nil {
 		httpd.WriteError(w, err)
 		return
 	}
+	action, order := orderFor(c, body)
 	if body.ScheduledAt == "" {
 		a.web.Answer(w, q, func(ctx context.Context) (int, any, error) {
-			status, out, err := a.web.Order(ctx, k, a.core.SwitchOrder(body.Candidate), body.Candidate)
-			var known *api.Error
-			if errors.As(err, &known) {
-				err = api.WithStatus(http.StatusServiceUnavailable, err)
-			}
-			return status, out, err
+			status, out, err := a.web.GiveFor(ctx, w, action, c.Group, order)
+			return status, out, asPatroni(err)
 		})
 		return
 	}
 	at, err := time.Parse(time.RFC3339, body.ScheduledAt)
 	if err != nil || time.Until(at) <= 0 {
-		httpd.WriteError(w, api.Errorf(http.StatusBadRequest, "scheduled_at %.40q: must be a time to come, such as %s", body.ScheduledAt, time.Now().Add(time.Hour).Format(time.RFC3339)))
+		err = api.Errorf(http.StatusBadRequest, "scheduled_at %.40q: must be a time to come, such as %s", body.ScheduledAt, time.Now().Add(time.Hour).Format(time.RFC3339))
+	} else {
+		err = a.web.PermitAt(q.Context(), c.Leader, c.Group)
+	}
+	if err != nil {
+		httpd.WriteError(w, err)
 		return
 	}
-	p := &ScheduledInfo{At: at, From: a.core.About().Name, To: body.Candidate}
-	a.switchovers.plan(c.Group, p, func() { a.carryOut(c.Group, k, p) })
-	a.core.About().Log.Info("a switchover is to come", "group", c.Group, "at", at, "to", body.Candidate)
+	p := &ScheduledInfo{At: at, From: c.Leader, To: body.Candidate}
+	ctx := context.WithoutCancel(q.Context()) // the order is its sender's, also then
+	a.switchovers.plan(c.Group, p, func() { a.carryOut(ctx, action, c.Group, order) })
+	a.core.About().Log.Info("a switchover is to come", "group", c.Group, "at", at, "from", c.Leader, "to", body.Candidate)
 	httpd.WriteJSON(w, http.StatusAccepted, *p)
 }
 
-// switchable returns the program here that an order is about, or says why it cannot be carried out.
-func (a *Adapter) switchable(c *api.Change, body *SwitchoverOrder) (*core.Candidate, error) {
+// check says why an order cannot be carried out, as far as this host knows.
+func (a *Adapter) check(c *api.Change, body *SwitchoverOrder) error {
 	if body.Leader != "" && body.Leader != c.Leader {
-		return nil, api.Errorf(http.StatusPreconditionFailed, "group %s: %s does not lead it, %s does", c.Group, body.Leader, orNobody(c.Leader))
+		return api.Errorf(http.StatusPreconditionFailed, "group %s: %s does not lead it, %s does", c.Group, body.Leader, orNobody(c.Leader))
 	}
-	k, err := a.core.LeaderOfGroup(c.Group, 0, core.SwitchCommand(c.Group, body.Candidate))
-	if err != nil {
-		return nil, api.WithStatus(http.StatusServiceUnavailable, err)
+	switch body.Candidate {
+	case "":
+		return nil
+	case c.Leader:
+		return api.Errorf(http.StatusPreconditionFailed, "%s leads already", body.Candidate)
 	}
-	if body.Candidate != "" {
-		if err := a.core.CheckSuccessor(body.Candidate); err != nil {
-			return nil, api.WithStatus(http.StatusPreconditionFailed, err)
-		}
+	check := a.core.CheckMember
+	if c.Leader == a.core.About().Name {
+		check = a.core.CheckSuccessor
 	}
-	return k, nil
+	if err := check(body.Candidate); err != nil {
+		return api.WithStatus(http.StatusPreconditionFailed, err)
+	}
+	return nil
+}
+
+// orderFor returns what the order is in words of the agent. A switchover is for the leadership that its sender has named, a failover for any.
+func orderFor(c *api.Change, body *SwitchoverOrder) (action string, order any) {
+	token := c.Token
+	if body.Leader == "" {
+		token = 0
+	}
+	if body.Candidate == "" {
+		return "resign", &api.ResignOrder{Token: token}
+	}
+	return "transfer", &api.TransferOrder{To: body.Candidate, Token: token}
+}
+
+// asPatroni gives an error a status that tools of Patroni know: 503 if nothing was done.
+func asPatroni(err error) error {
+	var known *api.Error
+	if errors.As(err, &known) && known.Status != http.StatusForbidden && known.Status != http.StatusGatewayTimeout {
+		return api.WithStatus(http.StatusServiceUnavailable, err)
+	}
+	return err
 }
 
 func orNobody(name string) string {
@@ -295,12 +321,15 @@ func orNobody(name string) string {
 	return name
 }
 
-// carryOut does what was scheduled, if the same program still leads.
-func (a *Adapter) carryOut(group string, k *core.Candidate, p *ScheduledInfo) {
-	ctx, cancel := context.WithTimeout(context.Background(), a.core.GraceFor(k, regent.Cause{})+a.core.About().Timing.LongestLease+core.OrderTimeout)
+// switchTimeout bounds how long the outcome of a scheduled order is waited for: as long as a program may take to stop.
+const switchTimeout = time.Hour
+
+// carryOut does what was scheduled, if the same leadership lasts.
+func (a *Adapter) carryOut(ctx context.Context, action, group string, order any) {
+	ctx, cancel := context.WithTimeout(ctx, switchTimeout)
 	defer cancel()
-	if err := a.core.Order(ctx, k, a.core.SwitchOrder(p.To)); err != nil {
-		a.core.About().Log.Warn("a scheduled switchover came to nothing", "group", group, "to", p.To, "err", err)
+	if _, _, err := a.web.Give(ctx, action, group, order); err != nil {
+		a.core.About().Log.Warn("a scheduled switchover came to nothing", "group", group, "err", err)
 	}
 }
 

@@ -19,7 +19,7 @@ import (
 func ask(t *testing.T, a interface {
 	Agent
 	httpd.Agent
-}, method, path string, into any) int {
+}, method, path string, into any, token ...string) int {
 	t.Helper()
 	path, body, _ := strings.Cut(path, " ")
 	rules, err := access.NewRules(a.Config())
@@ -33,6 +33,9 @@ func ask(t *testing.T, a interface {
 	defer p.Close()
 	q := httptest.NewRequest(method, path, strings.NewReader(body))
 	q.Host = "localhost"
+	for _, text := range token {
+		q.Header.Set("Authorization", "Bearer "+text)
+	}
 	w := httptest.NewRecorder()
 	web.Authenticate(false, web.Handler(p.Routes())).ServeHTTP(w, q)
 	if err := json.Unmarshal(w.Body.Bytes(), into); err != nil {
