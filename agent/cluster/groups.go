@@ -48,7 +48,7 @@ type Standing struct {
 	// Local says that it is that of a local leader beside the group.
 	Local     bool          `json:"local,omitempty"`
 	Token     uint64        `json:"token,omitempty"`
-	Remaining time.Duration `json:"remaining"`
+	Remaining time.Duration `json:"remaining_ns"`
 	Support   []string      `json:"support,omitempty"`
 }
 

@@ -37,21 +37,21 @@ type Event struct {
 	Mode  regent.Mode `json:"mode,omitempty"`
 	Local bool        `json:"local,omitempty"`
 	// At is when it happened: a reading of the host's clock by the program itself. Heard is when the cluster received it.
-	At    Time `json:"at"`
-	Heard Time `json:"heard,omitempty"`
+	At    Time `json:"at_ns"`
+	Heard Time `json:"heard_ns,omitempty"`
 	// Token is of Leads, Stops and Held.
 	Token uint64 `json:"token,omitempty"`
 	// View is of Saw: what the member believes.
 	View *regent.View `json:"view,omitempty"`
 	// Since and Until, of Held, are readings between which the program led throughout.
-	Since Time `json:"since,omitempty"`
-	Until Time `json:"until,omitempty"`
+	Since Time `json:"since_ns,omitempty"`
+	Until Time `json:"until_ns,omitempty"`
 	// Took is how long a command took.
-	Took time.Duration `json:"took,omitempty"`
+	Took time.Duration `json:"took_ns,omitempty"`
 	// Leading, of Counted and Said, is how many quiet groups the member leads.
 	Leading int `json:"leading,omitempty"`
 	// Remaining, of Leads, is how long the lease runs.
-	Remaining time.Duration `json:"remaining,omitempty"`
+	Remaining time.Duration `json:"remaining_ns,omitempty"`
 	// Support are the members that support the leader of a local group.
 	Support []string `json:"support,omitempty"`
 	// Standings, of Said, are leaderships that last.

@@ -257,7 +257,7 @@ func (s *demonstration) since(at cluster.Time) time.Duration { return at.Sub(s.b
 
 // line is an event as scripts read it: with the time since the beginning.
 type line struct {
-	T time.Duration `json:"t"`
+	T time.Duration `json:"t_ns"`
 	*cluster.Event
 }
 
@@ -319,8 +319,8 @@ func (s *demonstration) draw() {
 func (s *demonstration) summarize(quit bool) error {
 	m := s.model
 	if s.JSON {
-		b, _ := json.Marshal(map[string]any{"event": "summary", "t": s.since(cluster.Now()), "changes": m.changes,
-			"leaders": m.leaderships, "both": m.overlap})
+		b, _ := json.Marshal(map[string]any{"event": "summary", "t_ns": s.since(cluster.Now()), "changes": m.changes,
+			"leaders": m.leaderships, "both_ns": m.overlap})
 		fmt.Fprintf(s.Out, "%s\n", b)
 	} else {
 		if s.terminal != nil { // what is printed stays on the screen

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -93,8 +94,11 @@ func TestDemonstrationOfASetLengthWritesJSON(t *testing.T) {
 	kinds := make(map[string]int)
 	for line := range strings.Lines(out.String()) {
 		var e struct {
-			T     *int64
+			T     *int64 `json:"t_ns"`
 			Event string
+		}
+		if unit := regexp.MustCompile(`"(t|at|heard|since|until|took|remaining|both)":\d`).FindString(line); unit != "" {
+			t.Errorf("a time without a unit: %s in %s", unit, line)
 		}
 		if err := json.Unmarshal([]byte(line), &e); err != nil || e.T == nil || e.Event == "" {
 			t.Fatalf("line %s: %v", line, err)

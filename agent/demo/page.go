@@ -65,7 +65,7 @@ func (s *demonstration) announce() {
 	}
 	switch {
 	case s.JSON:
-		b, _ := json.Marshal(map[string]any{"event": "page", "t": s.since(cluster.Now()), "url": s.url})
+		b, _ := json.Marshal(map[string]any{"event": "page", "t_ns": s.since(cluster.Now()), "url": s.url})
 		fmt.Fprintf(s.Out, "%s\n", b)
 	case s.terminal == nil:
 		fmt.Fprintf(s.Out, "in a browser: %s\n", s.url)
