@@ -134,6 +134,14 @@ func (p *Process) ExitCode() int {
 	return p.cmd.ProcessState.ExitCode()
 }
 
+// State says how a process that has ended did: "exit status 1", "signal: killed".
+func (p *Process) State() string {
+	if !p.Ended() {
+		return "running"
+	}
+	return p.cmd.ProcessState.String()
+}
+
 // Log returns what the process wrote to its standard error.
 func (p *Process) Log() string {
 	p.mu.Lock()

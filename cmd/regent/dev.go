@@ -16,14 +16,17 @@ import (
 
 	"github.com/regentproject/regent/agent/cli"
 	"github.com/regentproject/regent/agent/cluster"
+	"github.com/regentproject/regent/internal/owned"
 )
 
 // devOptions are the flags of regent dev.
 type devOptions struct {
 	members int
 	length  time.Duration
-	logs    bool
-	page    cli.Page
+	// again is after what time an agent is started again that has ended.
+	again time.Duration
+	logs  bool
+	page  cli.Page
 }
 
 func devCommand() *cobra.Command {
@@ -35,11 +38,14 @@ func devCommand() *cobra.Command {
 listen as lines for a shell, and writes the same lines into a file. Nothing is left behind
 when it ends. Leases are those of agents without settings: 5 s.
 
+An agent that ends, as after kill -9, is started again after --restart-after. By default another
+member leads by then. The file has its new process number.
+
 Any local user can use the HTTP interfaces and the page; the sockets are this user's.`,
 		Example: `  regent dev
   . /tmp/regent-1234/env                                 # in another shell: the file that it names
   regent run hello -- sh -c 'echo leading; exec sleep 1000'
-  kill -9 $REGENT_PID_A                                  # another member leads after the lease`,
+  kill -9 $REGENT_PID_A        # another member leads after the lease; a is back after 10 s`,
 		Args: cli.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if o.members < 1 || o.members > devNames {
@@ -47,6 +53,9 @@ Any local user can use the HTTP interfaces and the page; the sockets are this us
 			}
 			if o.length < 0 {
 				return fmt.Errorf("--for %v: must not be negative", o.length)
+			}
+			if o.again < 0 {
+				return fmt.Errorf("--restart-after %v: must not be negative", o.again)
 			}
 			if err := o.run(c); err != nil {
 				return &cli.Failure{Err: fmt.Errorf("regent dev: %w", err)}
@@ -57,6 +66,7 @@ Any local user can use the HTTP interfaces and the page; the sockets are this us
 	f := c.Flags()
 	f.IntVar(&o.members, "members", 3, "how many agents")
 	f.DurationVar(&o.length, "for", 0, "end after this long (default: on Ctrl-C)")
+	f.DurationVar(&o.again, "restart-after", 10*time.Second, "start an agent that has ended again after this long")
 	f.BoolVar(&o.logs, "logs", false, "show what the agents log")
 	o.page.BrowseFlags(c)
 	return c
@@ -100,14 +110,14 @@ func (o *devOptions) run(c *cobra.Command) (err error) {
 	if err != nil {
 		return err
 	}
-	if err := os.WriteFile(filepath.Join(agents.Dir, "env"), []byte(lines), 0o600); err != nil {
+	if err := writeEnv(agents, lines); err != nil {
 		return err
 	}
 	fmt.Fprint(c.OutOrStdout(), lines)
 	if err := o.page.Browse(ctx, page, c.OutOrStdout()); err != nil {
 		fmt.Fprintln(c.ErrOrStderr(), err)
 	}
-	return devWatch(ctx, agents, c.ErrOrStderr())
+	return o.watch(ctx, agents, c.ErrOrStderr())
 }
 
 // devLines returns what a shell has to know, and the address of the page.
@@ -151,23 +161,57 @@ func shellWord(s string) string {
 	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }
 
-// devWatch reports agents that end, until ctx ends or none is left.
-func devWatch(ctx context.Context, agents *cluster.Cluster, out io.Writer) error {
-	ended := make(chan string, len(agents.Names))
-	for _, name := range agents.Names {
-		p := agents.Process(name)
+// writeEnv writes the lines for a shell into the file, at once: a shell may read it now.
+func writeEnv(agents *cluster.Cluster, lines string) error {
+	return owned.ReplaceFile(filepath.Join(agents.Dir, "env"), []byte(lines), 0o600)
+}
+
+// watch starts agents again that have ended, until ctx ends.
+func (o *devOptions) watch(ctx context.Context, agents *cluster.Cluster, out io.Writer) error {
+	ended := make(chan string)
+	follow := func(p *cluster.Process) {
 		go func() {
-			<-p.Gone()
-			ended <- name
+			select {
+			case <-p.Gone():
+			case <-ctx.Done():
+				return
+			}
+			select {
+			case ended <- p.Name:
+			case <-ctx.Done():
+			}
 		}()
 	}
-	for range agents.Names {
+	due := make(chan string)
+	for _, name := range agents.Names {
+		follow(agents.Process(name))
+	}
+	for {
 		select {
 		case name := <-ended:
-			fmt.Fprintf(out, "agent %s has ended; the others go on\n", name)
+			fmt.Fprintf(out, "regent dev: agent %s has ended (%s): starting it again in %v\n", name, agents.Process(name).State(), o.again)
+			time.AfterFunc(o.again, func() {
+				select {
+				case due <- name:
+				case <-ctx.Done():
+				}
+			})
+		case name := <-due:
+			p, err := agents.StartAgent(name)
+			var lines string
+			if err == nil {
+				lines, _, err = devLines(agents)
+			}
+			if err == nil {
+				err = writeEnv(agents, lines)
+			}
+			if err != nil {
+				return fmt.Errorf("starting agent %s again: %w", name, err)
+			}
+			fmt.Fprintf(out, "regent dev: agent %s runs again; export REGENT_PID_%s=%d\n", name, strings.ToUpper(name), p.Pid())
+			follow(p)
 		case <-ctx.Done():
 			return nil
 		}
 	}
-	return errors.New("all agents have ended")
 }
