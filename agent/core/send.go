@@ -47,5 +47,5 @@ func (a *Agent) Send(ctx context.Context, to string, body []byte) ([]byte, error
 	case e.Outcome == order.Busy:
 		return nil, api.Errorf(http.StatusServiceUnavailable, "too many orders are under way between this host and %s, so nothing was done: wait for their outcomes", to)
 	}
-	return nil, api.Errorf(http.StatusGatewayTimeout, "the outcome is unknown: host %s got the order and does not answer any more, so it may have carried it out: look ('regent who', 'regent members')", to)
+	return nil, api.Errorf(http.StatusGatewayTimeout, "the outcome is unknown: host %s received the order and has not answered since, so it may have carried it out (see 'regent who' and 'regent members' before you give it again)", to)
 }

@@ -94,7 +94,7 @@ func (w *auditWriter) note(status int) {
 		w.agent.gate.Audit.Refusal(access.ClientOf(q.Context()), q.Method+" "+q.URL.Path, w.group(), errors.New(http.StatusText(status)))
 	case w.route.Audit == "":
 	case status == http.StatusGatewayTimeout:
-		w.order("unknown", "the host got the order and did not answer")
+		w.order("unknown", "the host received the order and did not answer")
 	case status < http.StatusBadRequest:
 		w.order("done", http.StatusText(status))
 	default:
