@@ -3,86 +3,21 @@ package agent
 import (
 	"bytes"
 	"context"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
-	"crypto/x509/pkix"
 	"encoding/json"
-	"encoding/pem"
 	"io"
-	"math/big"
 	"net"
 	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/regentproject/regent/agent/api"
+	"github.com/regentproject/regent/agent/cluster/authority"
 	"github.com/regentproject/regent/agent/config"
 )
-
-// authority makes certificates.
-type authority struct {
-	t    *testing.T
-	dir  string
-	cert *x509.Certificate
-	key  *ecdsa.PrivateKey
-}
-
-func newAuthority(t *testing.T) *authority {
-	t.Helper()
-	a := &authority{t: t, dir: t.TempDir()}
-	a.cert, a.key = a.make("authority", nil, nil)
-	return a
-}
-
-// make makes a certificate; without an issuer it signs itself.
-func (a *authority) make(name string, issuer *x509.Certificate, by *ecdsa.PrivateKey) (*x509.Certificate, *ecdsa.PrivateKey) {
-	a.t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		a.t.Fatal(err)
-	}
-	form := &x509.Certificate{SerialNumber: big.NewInt(time.Now().UnixNano()), Subject: pkix.Name{CommonName: name},
-		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour), IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
-		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth}}
-	if issuer == nil {
-		form.IsCA, form.BasicConstraintsValid, form.KeyUsage = true, true, x509.KeyUsageCertSign
-		issuer, by = form, key
-	}
-	der, err := x509.CreateCertificate(rand.Reader, form, issuer, &key.PublicKey, by)
-	if err != nil {
-		a.t.Fatal(err)
-	}
-	cert, err := x509.ParseCertificate(der)
-	if err != nil {
-		a.t.Fatal(err)
-	}
-	private, err := x509.MarshalPKCS8PrivateKey(key)
-	if err != nil {
-		a.t.Fatal(err)
-	}
-	for file, block := range map[string]*pem.Block{".pem": {Type: "CERTIFICATE", Bytes: der}, ".key": {Type: "PRIVATE KEY", Bytes: private}} {
-		if err := os.WriteFile(filepath.Join(a.dir, name+file), pem.EncodeToMemory(block), 0o600); err != nil {
-			a.t.Fatal(err)
-		}
-	}
-	return cert, key
-}
-
-func (a *authority) issue(name string) tls.Certificate {
-	a.t.Helper()
-	a.make(name, a.cert, a.key)
-	c, err := tls.LoadX509KeyPair(filepath.Join(a.dir, name+".pem"), filepath.Join(a.dir, name+".key"))
-	if err != nil {
-		a.t.Fatal(err)
-	}
-	return c
-}
 
 // alone makes a configuration for a council of one with a given HTTP part, without starting it.
 func alone(t *testing.T, http string) *testAgent {
@@ -238,12 +173,12 @@ func TestPagesOfOtherSitesChangeNothing(t *testing.T) {
 }
 
 func TestCertificatesGiveRoles(t *testing.T) {
-	ca := newAuthority(t)
-	ca.issue("server")
-	r := alone(t, "{listen: \""+port(t)+"\", tls: {cert: "+ca.dir+"/server.pem, key: "+ca.dir+"/server.key, client_ca: "+ca.dir+"/authority.pem, write_names: [deploy]}}")
+	ca := authority.New(t)
+	ca.Issue("server")
+	r := alone(t, "{listen: \""+port(t)+"\", tls: {cert: "+ca.Dir+"/server.pem, key: "+ca.Dir+"/server.key, client_ca: "+ca.Dir+"/authority.pem, write_names: [deploy]}}")
 	r.begin(t)
 	pool := x509.NewCertPool()
-	pool.AddCert(ca.cert)
+	pool.AddCert(ca.Cert)
 	client := func(certs ...tls.Certificate) *http.Client {
 		return &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool, Certificates: certs}}}
 	}
@@ -251,7 +186,7 @@ func TestCertificatesGiveRoles(t *testing.T) {
 		who          string
 		client       *http.Client
 		read, change int
-	}{{"nobody", client(), 401, 401}, {"monitor", client(ca.issue("monitor")), 200, 403}, {"deploy", client(ca.issue("deploy")), 200, 404}} {
+	}{{"nobody", client(), 401, 401}, {"monitor", client(ca.Issue("monitor")), 200, 403}, {"deploy", client(ca.Issue("deploy")), 200, 404}} {
 		if got := r.ask(t, c.client, "https", "GET", "/v1/status"); got != c.read {
 			t.Errorf("%s reads: %d, want %d", c.who, got, c.read)
 		}
@@ -259,8 +194,8 @@ func TestCertificatesGiveRoles(t *testing.T) {
 			t.Errorf("%s changes: %d, want %d", c.who, got, c.change)
 		}
 	}
-	stranger := newAuthority(t)
-	if _, err := client(stranger.issue("deploy")).Get("https://" + r.http + "/v1/status"); err == nil {
+	stranger := authority.New(t)
+	if _, err := client(stranger.Issue("deploy")).Get("https://" + r.http + "/v1/status"); err == nil {
 		t.Error("a certificate of a stranger was accepted")
 	}
 	if _, err := http.Get("http://" + r.http + "/v1/status"); err == nil {
