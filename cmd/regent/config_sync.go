@@ -21,12 +21,14 @@ func configSyncCommand() *cobra.Command {
 		Use:   "sync [FILE]",
 		Short: "Rewrite the list of members in a file from the council in force",
 		Long: `Asks the agent of this host what the members have agreed on, and rewrites its configuration: the
-list council (or join), and timing.longest_lease and timing.drift where they differ. Comments
+list council (or join), and timing.longest_lease and timing.drift where they differ. With --agent
+it asks another agent, and FILE, on this host, must be of that agent's member. Comments
 and all other keys stay, and so do the owner and the mode of the file. The list is for the first
 start, so a file that is not rewritten does no harm; one that is says what the council is. The
 agent compares its file when it starts, and when it is reloaded (SIGHUP).`,
 		Example: `  regent config sync --dry-run
-  regent config sync ./regent.yaml`,
+  regent config sync ./regent.yaml
+  regent config sync hosts/host2.yaml --agent https://host2:8008`,
 		Args: cli.Args,
 		RunE: func(c *cobra.Command, args []string) error {
 			path := config.DefaultConfig
@@ -36,7 +38,7 @@ agent compares its file when it starts, and when it is reloaded (SIGHUP).`,
 			return syncConfig(c, path, socket, dryRun)
 		},
 	}
-	socketFlag(c, &socket)
+	agentFlags(c, &socket)
 	c.Flags().BoolVar(&dryRun, "dry-run", false, "print what would change, and change nothing")
 	return c
 }
@@ -59,9 +61,9 @@ func syncConfig(c *cobra.Command, path, socket string, dryRun bool) error {
 	case f.Engine != nil:
 		return cli.Failf("config: %s has an engine and no council", path)
 	case f.Name != status.Name:
-		return cli.Failf("config: %s is of member %s, and the agent of %s: name the file of this host, or pass --socket", path, f.Name, status.Name)
+		return cli.Failf("config: %s is of member %s, and the agent of %s: name the file of that member, or its agent with --socket or --agent", path, f.Name, status.Name)
 	case f.CouncilID != "" && f.CouncilID != now.ID:
-		return cli.Failf("config: %s is of council %s, and the agent of %s: name the file of this host, or pass --socket", path, f.CouncilID, now.ID)
+		return cli.Failf("config: %s is of council %s, and the agent of %s: name a file of that council, or its agent with --socket or --agent", path, f.CouncilID, now.ID)
 	case now.Removed:
 		return cli.Failf("config: the council has removed this host (number %d): its file is of no use", now.Number)
 	case now.Fixed != "" && now.Number == 0:

@@ -56,7 +56,7 @@ program knows why it did so: run the command on that host.`,
 				return err
 			}
 			cl := newClient(socket)
-			h, err := readHistory(c, cl, f.one())
+			h, err := readHistory(c.Context(), cl, f.one())
 			if err != nil {
 				return err
 			}

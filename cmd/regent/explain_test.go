@@ -132,7 +132,7 @@ func TestGroupsThatHostsLeadAreShownAsSuch(t *testing.T) {
 			t.Errorf("the table has %q, want token %s and %q", row, c.row[0], c.row[1])
 		}
 		want := "  g: a leads since " + timeOfDay(c.group.At, time.Now()) + c.line + "\n"
-		if err := newWatchView(&line, nil, 0, false).line(c.group, "group"); err != nil || !strings.HasSuffix(line.String(), want) {
+		if err := newWatchView(&line, nil, 0, false).line(c.group); err != nil || !strings.HasSuffix(line.String(), want) {
 			t.Errorf("watch says %q, %v; want %q", line.String(), err, want)
 		}
 		cmd.SetOut(&history)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strconv"
@@ -50,7 +51,7 @@ member has crashed: 'regent explain GROUP' says why.`,
 			if err := f.resolve(args, time.Now()); err != nil {
 				return err
 			}
-			h, err := readHistory(c, newClient(socket), f.one())
+			h, err := readHistory(c.Context(), newClient(socket), f.one())
 			if err != nil {
 				return err
 			}
@@ -71,13 +72,13 @@ member has crashed: 'regent explain GROUP' says why.`,
 }
 
 // readHistory asks for all that is known of the last changes of a group, or of all if it is empty.
-func readHistory(c *cobra.Command, cl *client, group string) (*api.History, error) {
+func readHistory(ctx context.Context, cl *client, group string) (*api.History, error) {
 	path := "/v1/history"
 	if group != "" {
 		path = groupPath(group, "/history")
 	}
 	var h api.History
-	return &h, cl.get(c.Context(), path+"?limit="+strconv.Itoa(changesKept), &h)
+	return &h, cl.get(ctx, path+"?limit="+strconv.Itoa(changesKept), &h)
 }
 
 // A changeRow is a change of leader as commands show it.

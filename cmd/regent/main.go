@@ -88,5 +88,6 @@ unreachable. 'regent run' and 'regent agent' have further ones.`,
 	for _, sub := range subcommands {
 		root.AddCommand(sub())
 	}
+	refuseAgentURLs(root)
 	return root
 }

@@ -244,14 +244,20 @@ func (o *changeOptions) change(c *cobra.Command, change roster.Change) error {
 	if err := agent.post(c.Context(), "/v1/council", order, &info); err != nil {
 		return err
 	}
-	if err := o.follow(c, agent, &info); err != nil {
+	err := o.follow(c, agent, &info)
+	var goesOn *cli.Exit
+	if o.asJSON && (err == nil || errors.As(err, &goesOn) && goesOn.Status == changeGoesOn) {
+		if err := cli.WriteJSON(c, info); err != nil {
+			return err
+		}
+	}
+	switch {
+	case err != nil:
 		return err
-	}
-	if info.Ended != "" && !change.Cancel {
+	case info.Ended != "" && !change.Cancel:
 		return cli.Failf("members: the change has not reached its goal: %s; the council is %s", info.Ended, councilLine(&info))
-	}
-	if o.asJSON {
-		return cli.WriteJSON(c, info)
+	case o.asJSON:
+		return nil
 	}
 	fmt.Fprintf(c.OutOrStdout(), "done: %s\n", councilLine(&info))
 	return nil

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -40,6 +41,14 @@ func TestLostMajorityIsGivenUp(t *testing.T) {
 	out, err := give()
 	if err != nil || !strings.Contains(out, "what can no longer be promised") || !strings.Contains(out, "nothing was changed") || statusOf(t, h, "a").CouncilID != id {
 		t.Fatalf("without --yes: %v: %s", err, out)
+	}
+	out, err = give("--json")
+	var printedJSON any
+	if err != nil || json.Unmarshal([]byte(out), &printedJSON) != nil {
+		t.Fatalf("with --json: %v: %s", err, out)
+	}
+	if err := fits("recover", printedJSON, reflect.TypeOf(printed["recover"])); err != nil {
+		t.Errorf("%v\n%s", err, out)
 	}
 	out, err = give("--yes")
 	if err != nil || !strings.Contains(out, "done: a are council ") {

@@ -16,29 +16,39 @@ import (
 
 func topCommand() *cobra.Command {
 	var socket string
+	var only filter
 	c := &cobra.Command{
-		Use:   "top",
+		Use:   "top [GROUP]",
 		Short: "Show all groups live, and act on them",
 		Long: `Shows all groups on the whole terminal, as they change: leader, token, since when, and the last
-change with its cause. Keys sort and filter the list, and hand groups over, have their leaders
-give them up, and drain this host; each order is confirmed first. Orders are for the leadership
-that is on the screen: one that has ended meanwhile is left alone.
+change with its cause. GROUP may be a pattern with * and ?: then it shows these only. Keys sort
+and filter the list, show the last changes in place of the groups, and hand groups over, have
+their leaders give them up, and drain the host of the agent; each order is confirmed first.
+Orders are for the leadership that is on the screen: one that has ended meanwhile is left alone.
+
+--since is for the changes: the screen shows those since then.
 
 It needs a terminal that can place text, such as xterm, also over ssh. 'regent watch' is for all
 others. No meaning is in colours.
 
 The exit status is 2 without such a terminal, and 3 if the agent is unreachable at the start.`,
 		Example: `  regent top
-  ssh -t host1 regent top`,
-		Args: cli.NoArgs,
-		RunE: func(c *cobra.Command, _ []string) error {
+  regent top 'shop-*' --since 10m
+  regent top --agent https://host2:8008`,
+		Args:              cli.Args,
+		ValidArgsFunction: groupNames,
+		RunE: func(c *cobra.Command, args []string) error {
+			if err := only.resolve(args, time.Now()); err != nil {
+				return err
+			}
 			if err := terminal.Usable(c.InOrStdin(), c.OutOrStdout()); err != nil {
 				return &cli.Complete{Err: fmt.Errorf("%w: use 'regent watch'", err)}
 			}
-			return runTop(c, newClient(socket))
+			return runTop(c, newClient(socket), only)
 		},
 	}
-	socketFlag(c, &socket)
+	agentFlags(c, &socket)
+	only.sinceFlag(c)
 	return c
 }
 
@@ -49,14 +59,15 @@ const (
 )
 
 // runTop shows the screen until its user quits.
-func runTop(c *cobra.Command, cl *client) (err error) {
+func runTop(c *cobra.Command, cl *client, only filter) (err error) {
 	ctx, cancel := context.WithCancel(c.Context())
 	defer cancel()
-	h, err := readHistory(c, cl, "")
+	h, err := readHistory(c.Context(), cl, "")
 	if err != nil {
 		return err
 	}
-	m := newTopModel()
+	m := newTopModel(only)
+	m.showChanges = only.since != ""
 	m.past(h)
 	t, err := terminal.Open(c.InOrStdin(), c.OutOrStdout())
 	if err != nil {

@@ -20,6 +20,12 @@ type topModel struct {
 	members  []regent.PeerStatus
 	problems int
 	lost     bool // the agent has gone
+	// only is what the command line restricts the lists to. changes are the last ones, oldest first; showChanges says that the screen shows them, from
+	// changesTop.
+	only        filter
+	changes     []view.Turnover
+	showChanges bool
+	changesTop  int
 
 	// listed are the names of the groups that are listed, in order, unless stale. hidden counts those that were given up long ago.
 	listed []string
@@ -69,16 +75,16 @@ func (o *topOrder) String() string {
 	case "resign":
 		return "have the leader of " + o.group + " give it up"
 	case "drain":
-		return "drain this host, " + o.member + ": it hands over all that it leads"
+		return "drain " + o.member + ", the host of this agent: it hands over all that it leads"
 	}
-	return "let this host, " + o.member + ", lead again"
+	return "let " + o.member + ", the host of this agent, lead again"
 }
 
 // topSorts are the columns by which groups are sorted, in the order in which the key goes through them.
 var topSorts = []string{"group", "leader", "since", "trouble"}
 
-func newTopModel() *topModel {
-	return &topModel{groups: make(map[string]*groupRow), trackers: make(map[string]*view.Tracker)}
+func newTopModel(only filter) *topModel {
+	return &topModel{only: only, groups: make(map[string]*groupRow), trackers: make(map[string]*view.Tracker)}
 }
 
 // past takes note of what happened before.
@@ -97,6 +103,7 @@ func (m *topModel) take(g *api.GroupInfo) {
 		m.trackers[g.Group] = t
 	}
 	last := t.Add(&g.View, g.Ended)
+	m.note(last)
 	if last == nil {
 		last = t.Last()
 	}
@@ -123,13 +130,9 @@ func (m *topModel) list(now time.Time) {
 	}
 	m.stale, m.hidden = false, 0
 	m.listed = m.listed[:0]
-	f := filter{pattern: m.filter}
-	if m.filter != "" && !isPattern(m.filter) {
-		f.pattern = "*" + m.filter + "*"
-	}
 	for name, g := range m.groups {
 		switch {
-		case !f.lets(name):
+		case !m.lets(name):
 		case !m.all && ended(&g.GroupInfo, now):
 			m.hidden++
 		default:
@@ -191,9 +194,14 @@ func (m *topModel) key(k string, page int, now time.Time) (order *topOrder, quit
 		return nil, false
 	}
 	m.message = ""
+	if m.showChanges && m.changesKey(k, page) {
+		return nil, false
+	}
 	switch k {
 	case "q":
 		return nil, true
+	case "c":
+		m.showChanges, m.changesTop = true, 0
 	case "up", "k":
 		m.move(-1)
 	case "down", "j":

@@ -28,10 +28,27 @@ const (
 // screen returns the lines of a screen of a size. Only rows that are on it are formatted.
 func (m *topModel) screen(width, height int, now time.Time) []string {
 	m.list(now)
+	lines := []string{clip(m.head(now), width)}
+	if m.showChanges {
+		lines = append(lines, m.changesScreen(width, height, now)...)
+	} else {
+		lines = append(lines, m.groupsScreen(width, height, now)...)
+	}
+	if m.asks == showsHelp {
+		lines = append(lines[:2], topHelp...)
+	}
+	for len(lines) < height-1 {
+		lines = append(lines, "")
+	}
+	return append(lines[:max(0, height-1)], clip(m.foot(), width))
+}
+
+// groupsScreen returns the lines of the list of groups, below the head.
+func (m *topModel) groupsScreen(width, height int, now time.Time) []string {
 	page, at := topPage(height), m.place()
 	m.top = min(max(m.top, at-page+1), at)
 	m.top = max(0, min(m.top, len(m.listed)-page))
-	lines := []string{clip(m.head(now), width), clip(m.second(), width)}
+	lines := []string{clip(m.second(), width)}
 	rows := [][]string{{"", "GROUP", "LEADER", "TOKEN", "SINCE", "HERE", "LAST CHANGE"}}
 	shown := m.listed[m.top:min(m.top+page, len(m.listed))]
 	for i, name := range shown {
@@ -47,13 +64,7 @@ func (m *topModel) screen(width, height int, now time.Time) []string {
 		}
 		lines = append(lines, line)
 	}
-	if m.asks == showsHelp {
-		lines = append(lines[:2], topHelp...)
-	}
-	for len(lines) < height-1 {
-		lines = append(lines, "")
-	}
-	return append(lines[:max(0, height-1)], clip(m.foot(), width))
+	return lines
 }
 
 // head says how this host and the council are.
@@ -105,10 +116,7 @@ func (m *topModel) second() string {
 	if m.reversed {
 		text += ", reversed"
 	}
-	if m.filter != "" {
-		text += "; filter " + names.Label(m.filter)
-	}
-	return text
+	return text + m.filterText()
 }
 
 func (m *topModel) row(name string, chosen bool, now time.Time) []string {
@@ -155,7 +163,10 @@ func (m *topModel) foot() string {
 	case m.message != "":
 		return m.message
 	}
-	return "s sort  r reverse  / filter  t transfer  g give up  d drain  ? help  q quit"
+	if m.showChanges {
+		return "up down pgup pgdown scroll  / filter  c groups  ? help  q quit"
+	}
+	return "s sort  / filter  c changes  t transfer  g give up  d drain  ? help  q quit"
 }
 
 func namesOfMembers(members []regent.PeerStatus) string {
@@ -174,9 +185,10 @@ var topHelp = []string{
 	"  r   reverse the order",
 	"  /   filter: a part of the name, or a pattern with * and ?; esc ends it",
 	"  a   show groups that were given up more than 5 minutes ago, or hide them",
+	"  c   show the last changes of leader, or the groups again",
 	"  t   transfer: hand the chosen group over to another member",
 	"  g   resign: have its leader give it up",
-	"  d   drain this host, and u undrain it",
+	"  d   drain the host of the agent, and u undrain it",
 	"  q   quit",
 	"",
 	"  Orders are carried out after a confirmation.",

@@ -18,7 +18,7 @@ var topNow = time.Date(2026, 11, 19, 14, 30, 0, 0, time.UTC)
 
 // topWith returns the model of a host in a council of three, of which one is silent, with groups of all kinds.
 func topWith() *topModel {
-	m := newTopModel()
+	m := newTopModel(filter{})
 	at := func(ago time.Duration) time.Time { return topNow.Add(-ago) }
 	take := func(name string, mode regent.Mode, leader string, token uint64, mine bool, ago time.Duration, k why.Kind, of string) {
 		m.take(&api.GroupInfo{Change: api.Change{View: regent.View{Group: name, Mode: mode, Leader: leader, Token: token, Mine: mine, At: at(ago), Cause: because(k, of)}}})
@@ -66,6 +66,8 @@ func TestTopScreens(t *testing.T) {
 		{"member", "down down t b", 80, 12},
 		{"confirm", "t b enter", 80, 12},
 		{"help", "?", 80, 20},
+		{"changes", "c", 80, 14},
+		{"changes-filtered", "c / m a i l enter", 80, 8},
 		{"tiny", "", 10, 3},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -151,7 +153,7 @@ func TestTopOrdersAreForTheLeadershipThatWasSeen(t *testing.T) {
 
 // Of ten thousand groups only those on the screen are formatted, and the cursor stays on its group while others change.
 func TestTopFormatsOnlyWhatIsOnTheScreen(t *testing.T) {
-	m := newTopModel()
+	m := newTopModel(filter{})
 	group := func(i int, token uint64) *api.GroupInfo {
 		return &api.GroupInfo{Change: api.Change{View: regent.View{Group: fmt.Sprintf("g%05d", i), Mode: regent.Quorum, Leader: "a", Token: token, At: topNow}}}
 	}
@@ -178,6 +180,43 @@ func TestTopFormatsOnlyWhatIsOnTheScreen(t *testing.T) {
 	press(t, m, "home pgdown")
 	if m.chosen != "g00019" {
 		t.Errorf("a page further is %s", m.chosen)
+	}
+}
+
+// The pane of changes shows those of the groups and of the time that the command line asks for, scrolls, and acts on nothing.
+func TestTopShowsChanges(t *testing.T) {
+	texts := func(m *topModel) (out []string) {
+		for _, c := range m.shownChanges() {
+			out = append(out, c.Group)
+		}
+		return out
+	}
+	m := topWith()
+	m.only = filter{pattern: "?*i*", from: topNow.Add(-10*time.Minute - time.Second)}
+	if got := texts(m); fmt.Sprint(got) != "[mail billing]" {
+		t.Errorf("shown %v", got)
+	}
+	for keys, want := range map[string]string{"c t y": "choose a group first", "c g y": "choose a group first", "c d y": "choose a group first"} {
+		m := topWith()
+		if orders := press(t, m, strings.TrimSuffix(keys, " y")); len(orders) > 0 || m.asks != asksNothing || !strings.Contains(m.message, want) {
+			t.Errorf("%s: %v, %q", keys, orders, m.message)
+		}
+	}
+	m = topWith()
+	press(t, m, "c end")
+	m.screen(80, 6, topNow)
+	if first := m.changesTop; first == 0 || first != len(m.shownChanges())-topPage(6) {
+		t.Errorf("the end begins with row %d of %d", first, len(m.shownChanges()))
+	}
+	press(t, m, "c t b enter")
+	if m.showChanges || m.asks != asksYes {
+		t.Error("the groups are not back")
+	}
+	for i := range 2 * changesKept {
+		m.take(&api.GroupInfo{Change: api.Change{View: regent.View{Group: "g", Mode: regent.Quorum, Leader: "a", Token: uint64(i + 1), At: topNow}}})
+	}
+	if len(m.changes) > changesKept {
+		t.Errorf("%d changes are kept", len(m.changes))
 	}
 }
 

@@ -50,7 +50,7 @@ func TestValuesAreShownEscaped(t *testing.T) {
 	if !strings.Contains(outputs["who"], "VALUE") || !strings.Contains(outputs["watch --lines"], "a leads (token 7) at "+harmless) {
 		t.Errorf("%v", outputs)
 	}
-	var got api.GroupInfo
+	var got watchedChange
 	if err := json.Unmarshal([]byte(outputs["watch --json"]), &got); err != nil || got.Value != hostile {
 		t.Errorf("JSON has the value %q, %v", got.Value, err)
 	}

@@ -18,6 +18,28 @@ import (
 	"github.com/regentproject/regent/view"
 )
 
+const watchLong = `Shows the leader of GROUP, or of every group, and every change of leader, until it is
+interrupted. Each change is one line with one cause: why the leadership before ended, who
+leads, and how long there was no leader. If there is still no leader after a second, a line
+reports that, and another one the next leader. Without GROUP it also shows changes of the
+council. GROUP may be a pattern with * and ?. On a terminal it shows a live table; 'regent top'
+is for many groups.
+
+With --since it first prints the changes since then, in place of the present leaders, and
+prints lines on a terminal too.
+
+With --json it prints one object for each change, in one line: first the last change of each
+group, if only that it has no leader (with --since: the changes since then), then each change as
+it happens. The field "to" is the member that leads; it is missing while no member does.
+
+A later leader has a higher token. Tokens skip numbers after failed elections, and after a
+member has crashed: 'regent explain GROUP' says why.
+
+If the agent stops meanwhile, the command reports that on the standard error, and continues
+when the agent is back. It does not repeat what has not changed.
+
+The exit status is 3 if the agent is unreachable at the start.`
+
 func watchCommand() *cobra.Command {
 	var socket string
 	var asJSON, lines bool
@@ -26,25 +48,11 @@ func watchCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "watch [GROUP]",
 		Short: "Show every change of leader as it happens",
-		Long: `Shows the leader of GROUP, or of every group, and every change of leader, until it is
-interrupted. Each change is one line with one cause: why the leadership before ended, who
-leads, and how long there was no leader. If there is still no leader after a second, a line
-reports that, and another one the next leader. Without GROUP it also shows changes of the
-council. GROUP may be a pattern with * and ?. On a terminal it shows a live table; 'regent top'
-is for many groups.
-
-With --json it prints a line for each view that the agent reports, "no leader" included.
-
-A later leader has a higher token. Tokens skip numbers after failed elections, and after a
-member has crashed: 'regent explain GROUP' says why.
-
-If the agent stops meanwhile, the command reports that on the standard error, and continues
-when the agent is back. It does not repeat what has not changed.
-
-The exit status is 3 if the agent is unreachable at the start.`,
+		Long:  watchLong,
 		Example: `  regent watch
   regent watch billing --lines
-  regent watch billing --json | jq -r .leader`,
+  regent watch 'shop-*' --since 10m
+  regent watch billing --json | jq -r '.to // "nobody"'`,
 		Args:              cli.Args,
 		ValidArgsFunction: groupNames,
 		RunE: func(c *cobra.Command, args []string) error {
@@ -62,9 +70,7 @@ The exit status is 3 if the agent is unreachable at the start.`,
 			w.filter = f
 			w.paint = paintFor(w.out)
 			switch {
-			case asJSON:
-				w.show = w.json
-			case lines || !isTerminal(w.out) || count > 0:
+			case asJSON || lines || !isTerminal(w.out) || count > 0 || f.since != "":
 				w.show = w.line
 			default:
 				w.groups = make(map[string]*groupRow)
@@ -85,6 +91,7 @@ The exit status is 3 if the agent is unreachable at the start.`,
 	c.Flags().BoolVar(&asJSON, "json", false, "print a line of JSON for each change")
 	c.Flags().BoolVar(&lines, "lines", false, "print lines on a terminal too")
 	c.Flags().IntVar(&count, "count", 0, "end after this many lines")
+	f.sinceFlag(c)
 	return c
 }
 
@@ -94,16 +101,21 @@ type watchView struct {
 	warn  io.Writer // where to say that the agent has gone
 	paint palette
 	left  int // lines to go; 0: no limit
-	show  func(*api.GroupInfo, string) error
+	show  func(*api.GroupInfo) error
 	filter
 	// mu guards what follows, and out, against the timer that reports groups without a leader.
 	mu sync.Mutex
 	// trackers follow the views of each group, and missing has the timers of groups without a leader.
 	trackers map[string]*view.Tracker
 	missing  map[string]*time.Timer
+	// past is the last view of each group that the history had, and begun has the groups that the stream has reported.
+	past  map[string]*api.Change
+	begun map[string]bool
 	// groups is what a table shows, and drawn how many lines it has on the terminal.
 	groups map[string]*groupRow
 	drawn  int
+	// councilShown is the serial of the last change of the council that was shown.
+	councilShown uint64
 	// seen is what was shown last of each group, and stale the groups of which nothing was heard since the agent went.
 	seen  map[string]shown
 	stale map[string]bool
@@ -117,7 +129,7 @@ type watchView struct {
 
 func newWatchView(out, warn io.Writer, count int, asJSON bool) *watchView {
 	return &watchView{out: out, warn: warn, left: count, seen: make(map[string]shown), stale: make(map[string]bool), asJSON: asJSON,
-		trackers: make(map[string]*view.Tracker), missing: make(map[string]*time.Timer), enough: func() {}}
+		trackers: make(map[string]*view.Tracker), missing: make(map[string]*time.Timer), past: make(map[string]*api.Change), begun: make(map[string]bool), enough: func() {}}
 }
 
 // stop has no timer report anything from now on.
@@ -147,12 +159,16 @@ func (w *watchView) take(e event) (more bool, err error) {
 		if !w.lets(g.Group) || w.known(&g) && w.groups == nil {
 			return true, nil
 		}
-		if err := w.show(&g, e.name); err != nil {
+		if err := w.show(&g); err != nil {
 			return false, err
 		}
 		return !w.full, nil
 	case "council":
-		return w.council(e.data)
+		var s api.StreamEvent
+		if err := json.Unmarshal(e.data, &s); err != nil || s.Council == nil {
+			return err == nil, err
+		}
+		return w.council(s.Council)
 	case "pulse":
 		if w.groups != nil {
 			w.draw()
@@ -167,16 +183,16 @@ func (w *watchView) take(e event) (more bool, err error) {
 	return true, nil
 }
 
-// council shows a change of the council that is over. A table shows groups only.
-func (w *watchView) council(data []byte) (more bool, err error) {
-	var e api.StreamEvent
-	if err := json.Unmarshal(data, &e); err != nil || e.Council == nil || w.groups != nil || w.pattern != "" {
-		return err == nil, err
+// council shows a change of the council that is over, once. A table shows groups only.
+func (w *watchView) council(c *api.CouncilChange) (more bool, err error) {
+	if w.groups != nil || w.pattern != "" || c.Serial != 0 && c.Serial <= w.councilShown {
+		return true, nil
 	}
+	w.councilShown = c.Serial
 	if w.asJSON {
-		return w.counted(cli.WriteJSONLine(w.out, e))
+		return w.counted(cli.WriteJSONLine(w.out, api.StreamEvent{Council: c}))
 	}
-	_, err = fmt.Fprintf(w.out, "%s  %s: %v\n", timeOfDay(e.Council.At, time.Now()), w.paint.bold("council"), e.Council)
+	_, err = fmt.Fprintf(w.out, "%s  %s: %v\n", timeOfDay(c.At, time.Now()), w.paint.bold("council"), c)
 	return w.counted(err)
 }
 
@@ -190,21 +206,23 @@ func (w *watchView) counted(err error) (more bool, _ error) {
 	return !w.full && err == nil, err
 }
 
-func (w *watchView) json(g *api.GroupInfo, _ string) error {
-	_, err := w.counted(cli.WriteJSONLine(w.out, g))
-	return err
-}
-
 // noLeaderFor is how long a group has no leader before a line of its own reports that.
 const noLeaderFor = time.Second
 
 // line shows a change of leader once the next leader is known, or if there has been none for a while.
-func (w *watchView) line(g *api.GroupInfo, _ string) error {
-	t := w.trackers[g.Group]
-	first := t == nil
-	if first {
-		t = new(view.Tracker)
-		w.trackers[g.Group] = t
+func (w *watchView) line(g *api.GroupInfo) error {
+	t, past := w.tracker(g.Group), w.past[g.Group]
+	had := past != nil && g.Serial > 0 && g.Serial <= past.Serial // the history had this view, or a later one
+	if !w.begun[g.Group] {
+		w.begun[g.Group] = true
+		if had {
+			return w.begin(t, past)
+		}
+		t.Add(&g.View, g.Ended)
+		return w.begin(t, &g.Change)
+	}
+	if had {
+		return nil
 	}
 	done := t.Add(&g.View, g.Ended)
 	if timer := w.missing[g.Group]; timer != nil && g.Leader != "" {
@@ -212,51 +230,110 @@ func (w *watchView) line(g *api.GroupInfo, _ string) error {
 		delete(w.missing, g.Group)
 	}
 	switch {
-	case first && g.Leader != "":
-		since := ""
-		if !g.At.IsZero() {
-			since = " since " + timeOfDay(g.At, time.Now())
-		}
-		return w.write(time.Now(), g, w.paint.good(g.Leader)+" leads"+since+w.details(g))
-	case first:
-		return w.write(time.Now(), g, w.paint.bad(newGroupRow(g, nil).Text))
 	case done != nil:
-		return w.write(done.At.Add(done.Gap), g, done.String()+w.details(g))
+		return w.write(&g.Change, done, done.String()+w.details(&g.Change))
 	case g.Leader == "":
-		w.miss(g, t)
+		w.miss(&g.Change, t)
 		return nil
 	case g.Mine && g.Stopping && ledByPrograms(g.Mode):
 		return nil // what follows says why
 	}
-	return w.write(time.Now(), g, g.Leader+" leads"+w.details(g)) // with another value, or other support
+	return w.write(&g.Change, nil, g.Leader+" leads"+w.details(&g.Change)) // with another value, or other support
+}
+
+// begin shows how a group is when the command begins: its leader, or its last change.
+func (w *watchView) begin(t *view.Tracker, c *api.Change) error {
+	last := t.Last()
+	if open := t.Open(); open != nil {
+		last = open
+	}
+	asked := w.since != ""
+	switch {
+	case asked && (w.past[c.Group] != nil || c.At.Before(w.from)): // shown already, or too long ago
+		return nil
+	case asked && last == nil: // no member has led it yet
+		return nil
+	case asked || w.asJSON:
+		if last == nil {
+			last = &view.Turnover{Group: c.Group, Mode: c.Mode, To: c.Leader, ToToken: c.Token, At: c.At, Cause: c.Cause}
+		}
+		return w.write(c, last, last.String()+w.details(c))
+	case c.Leader == "":
+		return w.write(c, nil, w.paint.bad(newGroupRow(&api.GroupInfo{Change: *c}, nil).Text))
+	}
+	since := ""
+	if !c.At.IsZero() {
+		since = " since " + timeOfDay(c.At, time.Now())
+	}
+	return w.write(c, nil, w.paint.good(c.Leader)+" leads"+since+w.details(c))
+}
+
+// tracker returns what follows the views of a group.
+func (w *watchView) tracker(group string) *view.Tracker {
+	t := w.trackers[group]
+	if t == nil {
+		t = new(view.Tracker)
+		w.trackers[group] = t
+	}
+	return t
 }
 
 // miss reports after a while that a group has no leader, unless it has one then. It does so once for each change.
-func (w *watchView) miss(g *api.GroupInfo, t *view.Tracker) {
-	if w.missing[g.Group] != nil {
+func (w *watchView) miss(c *api.Change, t *view.Tracker) {
+	if w.missing[c.Group] != nil {
 		return
 	}
-	w.missing[g.Group] = time.AfterFunc(noLeaderFor, func() {
+	w.missing[c.Group] = time.AfterFunc(noLeaderFor, func() {
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		if open := t.Open(); open != nil && w.show != nil && !w.full {
-			_ = w.write(open.At, g, open.String())
+			_ = w.write(c, open, open.String())
 		}
 	})
 }
 
-func (w *watchView) write(at time.Time, g *api.GroupInfo, text string) error {
-	_, err := fmt.Fprintf(w.out, "%s  %s: %s\n", timeOfDay(at, time.Now()), w.paint.bold(names.Label(g.Group)), text)
+// A watchedChange is what watch prints of a change.
+type watchedChange struct {
+	changeRow
+	// Value is what To announces.
+	Value string `json:"value,omitempty"`
+	// Support are the members that support To, in groups that hosts lead.
+	Support []string `json:"support,omitempty"`
+}
+
+// write prints a line about a change of leader; nil: the leader is the same, and what belongs to its leadership has changed.
+func (w *watchView) write(c *api.Change, t *view.Turnover, text string) error {
+	at := time.Now()
+	if t == nil {
+		t = &view.Turnover{Group: c.Group, Mode: c.Mode, From: c.Leader, FromToken: c.Token, To: c.Leader, ToToken: c.Token, At: at, Cause: c.Cause}
+	} else {
+		at = t.At.Add(t.Gap)
+	}
+	var err error
+	if w.asJSON {
+		row := watchedChange{changeRow: changeRow{*t, text}}
+		if t.To != "" {
+			row.Value, row.Support = c.Value, c.Support
+		}
+		err = cli.WriteJSONLine(w.out, row)
+	} else {
+		_, err = fmt.Fprintf(w.out, "%s  %s: %s\n", timeOfDay(at, time.Now()), w.paint.bold(names.Label(c.Group)), text)
+	}
 	_, err = w.counted(err)
 	return err
 }
 
 // details are what belongs to a leadership, besides the leader.
-func (w *watchView) details(g *api.GroupInfo) string {
-	if !ledByPrograms(g.Mode) {
-		return ", " + modeLabel(&g.Change)
+func (w *watchView) details(c *api.Change) string {
+	switch {
+	case w.asJSON: // other fields have them
+		return ""
+	case c.Leader == "":
+		return ""
+	case !ledByPrograms(c.Mode):
+		return ", " + modeLabel(c)
 	}
-	return fmt.Sprintf(" (token %d)", g.Token) + place(g.Value)
+	return fmt.Sprintf(" (token %d)", c.Token) + place(c.Value)
 }
 
 // place shows what a leader announces behind who it is.
@@ -267,12 +344,8 @@ func place(value string) string {
 	return " at " + names.Show(value)
 }
 
-func (w *watchView) live(g *api.GroupInfo, _ string) error {
-	t := w.trackers[g.Group]
-	if t == nil {
-		t = new(view.Tracker)
-		w.trackers[g.Group] = t
-	}
+func (w *watchView) live(g *api.GroupInfo) error {
+	t := w.tracker(g.Group)
 	last := t.Add(&g.View, g.Ended)
 	if open := t.Open(); open != nil {
 		last = open

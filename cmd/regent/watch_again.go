@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -20,7 +21,11 @@ const (
 
 // follow shows what a stream says. If the agent goes, it goes on when there is one again.
 func (w *watchView) follow(ctx context.Context, cl *client, path string) error {
-	err := cl.events(ctx, path, w.take)
+	take := w.take
+	if w.asJSON || w.since != "" {
+		take = w.withPast(ctx, cl)
+	}
+	err := cl.events(ctx, path, take)
 	for errors.Is(err, errHungUp) && ctx.Err() == nil {
 		w.lose(cl.socket)
 		err = w.again(ctx, cl, path)
@@ -59,6 +64,8 @@ func (w *watchView) lose(socket string) {
 	for group := range w.seen {
 		w.stale[group] = true
 	}
+	clear(w.past) // another agent counts changes anew
+	w.councilShown = 0
 	if w.lost {
 		return
 	}
@@ -95,4 +102,65 @@ type shown struct {
 	token    uint64
 	stopping bool
 	support  string
+}
+
+// withPast returns what takes events, after it has read what happened before. It reads the history when the stream has begun, so that no change is
+// between the two. Changes that are in both have the same serial.
+func (w *watchView) withPast(ctx context.Context, cl *client) func(event) (bool, error) {
+	read := false
+	return func(e event) (bool, error) {
+		if !read {
+			read = true
+			h, err := readHistory(ctx, cl, w.one())
+			var r *refusal
+			if errors.As(err, &r) && r.status == http.StatusNotFound { // no program has campaigned for it yet
+				h, err = &api.History{}, nil
+			}
+			if err != nil {
+				return false, err
+			}
+			if err := w.takePast(h); err != nil || w.full {
+				return false, err
+			}
+		}
+		return w.take(e)
+	}
+}
+
+// takePast takes note of what happened before, and shows what --since asks for.
+func (w *watchView) takePast(h *api.History) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	type line struct {
+		at    time.Time
+		print func() error
+	}
+	var lines []line
+	for i := range h.Changes {
+		c := &h.Changes[i]
+		w.past[c.Group] = c
+		if t := w.tracker(c.Group).Add(&c.View, c.Ended); t != nil && w.lets(c.Group) {
+			lines = append(lines, line{t.At, func() error { return w.write(c, t, t.String()+w.details(c)) }})
+		}
+	}
+	for group, c := range w.past {
+		if t := w.trackers[group].Open(); t != nil && w.lets(group) {
+			lines = append(lines, line{t.At, func() error { return w.write(c, t, t.String()) }})
+			w.missing[group] = time.NewTimer(0) // it is reported
+		}
+	}
+	for i := range h.Council {
+		c := &h.Council[i]
+		lines = append(lines, line{c.At, func() error { _, err := w.council(c); return err }})
+	}
+	slices.SortStableFunc(lines, func(x, y line) int { return x.at.Compare(y.at) })
+	for _, l := range lines {
+		if w.since == "" || w.full || l.at.Before(w.from) {
+			continue
+		}
+		if err := l.print(); err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -20,6 +20,15 @@ import (
 	"github.com/regentproject/regent/why"
 )
 
+// historyOfStreams is the history of an agent that streams: g was led by a, which was then asked to stop, and by b.
+const historyOfStreams = `{"changes":[
+	{"serial":1,"group":"g","mode":"quorum","leader":"a","token":1,"mine":true,"cause":{"why":"elected","member":"a"},"at":"2026-11-19T10:00:00Z"},
+	{"serial":3,"group":"g","mode":"quorum","leader":"a","token":1,"mine":true,"stopping":true,"cause":{"why":"drained","member":"a"},"at":"2026-11-19T10:00:01Z"},
+	{"serial":4,"group":"g","mode":"quorum","cause":{"why":"resigned","member":"a"},"at":"2026-11-19T10:00:02Z"},
+	{"serial":5,"group":"g","mode":"quorum","leader":"b","token":2,"value":"b:80","cause":{"why":"elected","member":"b"},"at":"2026-11-19T10:00:03Z"},
+	{"serial":6,"group":"h","mode":"quorum","cause":{"why":"no quorum"},"at":"2026-11-19T10:00:04Z"}],
+	"council":[{"serial":2,"at":"2026-11-19T09:00:00Z","cause":"member c added"}]}`
+
 // serveStreams is an agent that sends each of the streams to one who asks, and hangs up. An empty one is a refusal: it does
 // not take part yet.
 func serveStreams(t *testing.T, streams ...string) (socket string) {
@@ -30,7 +39,11 @@ func serveStreams(t *testing.T, streams ...string) (socket string) {
 		t.Fatal(err)
 	}
 	var asked atomic.Int64
-	s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+	s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
+		if strings.HasSuffix(q.URL.Path, "/history") {
+			fmt.Fprint(w, historyOfStreams)
+			return
+		}
 		n := int(asked.Add(1))
 		if n > len(streams) || streams[n-1] == "" {
 			w.WriteHeader(http.StatusServiceUnavailable)
@@ -91,6 +104,60 @@ func TestWatchDoesNotTryAgainAtTheBeginning(t *testing.T) {
 	}
 	if got := run(t.Context(), []string{"watch", "--socket", filepath.Join(t.TempDir(), "no.sock")}, strings.NewReader(""), &out, &errOut); got != cli.NoAgent {
 		t.Errorf("status %d: %s", got, errOut.String())
+	}
+}
+
+// With --since, watch begins with the changes since then; with --json, one object is one change, and the first of a group is its last one. What is in the history and in the
+// stream is shown once, also if the history is the newer one.
+func TestWatchBeginsWithThePast(t *testing.T) {
+	const stream = `group {"serial":4,"group":"g","mode":"quorum","leader":"","cause":{"why":"resigned","member":"a"},"at":"2026-11-19T10:00:02Z"}
+		group {"serial":6,"group":"h","mode":"quorum","leader":"","cause":{"why":"no quorum"},"at":"2026-11-19T10:00:04Z"}
+		synced {}
+		group {"serial":5,"group":"g","mode":"quorum","leader":"b","token":2,"value":"b:80","cause":{"why":"elected","member":"b"},"at":"2026-11-19T10:00:03Z"}
+		group {"serial":7,"group":"g","mode":"quorum","leader":"b","token":2,"value":"b:81","cause":{"why":"elected","member":"b"},"at":"2026-11-19T10:00:03Z"}
+		group {"serial":8,"group":"g","mode":"quorum","leader":"","cause":{"why":"lease expired","member":"b"},"at":"2026-11-19T10:00:10Z"}
+		group {"serial":9,"group":"g","mode":"quorum","leader":"c","token":3,"cause":{"why":"elected","member":"c"},"at":"2026-11-19T10:00:12Z"}
+		council {"council":{"serial":10,"at":"2026-11-19T10:00:13Z"}}`
+	for args, want := range map[string]string{
+		"watch --json --count 5": "g from a to b at b:80: a was drained; b leads after 1 s|h from  to : too few members answered; no leader|g from b to b at b:81: b leads|" +
+			"g from b to c: b did not renew its lease; c leads after 2 s|council",
+		"watch ? --json --count 3 --since 2026-11-19T09:59:00Z": "g from  to a: a was elected|g from a to b at b:80: a was drained; b leads after 1 s|h from  to : too few members answered; no leader",
+		"watch --json --count 5 --since 2026-11-19T10:00:01Z": "g from a to b at b:80: a was drained; b leads after 1 s|h from  to : too few members answered; no leader|g from b to b at b:81: b leads|" +
+			"g from b to c: b did not renew its lease; c leads after 2 s|council",
+		"watch g --count 4 --since 2026-11-19T10:00:00Z": "g: a was elected (token 1)|g: a was drained; b leads after 1 s (token 2) at b:80|g: b leads (token 2) at b:81|g: b did not renew its lease; c leads after 2 s (token 3)",
+	} {
+		var out, errOut bytes.Buffer
+		if got := run(t.Context(), append(strings.Fields(args), "--socket", serveStreams(t, stream)), strings.NewReader(""), &out, &errOut); got != cli.OK {
+			t.Errorf("%s: status %d: %s", args, got, errOut.String())
+		}
+		var shown []string
+		for line := range strings.Lines(out.String()) {
+			if !strings.Contains(args, "--json") {
+				_, text, _ := strings.Cut(strings.TrimSpace(line), "  ")
+				shown = append(shown, text)
+				continue
+			}
+			var c struct {
+				watchedChange
+				Council *api.CouncilChange
+			}
+			if err := json.Unmarshal([]byte(line), &c); err != nil {
+				t.Fatal(err)
+			}
+			text := fmt.Sprintf("%s from %s to %s", c.Group, c.From, c.To)
+			switch {
+			case c.Council != nil:
+				text = "council"
+			case c.Value != "":
+				text += " at " + c.Value + ": " + c.Text
+			default:
+				text += ": " + c.Text
+			}
+			shown = append(shown, text)
+		}
+		if got := strings.Join(shown, "|"); got != want {
+			t.Errorf("%s\ngot  %s\nwant %s", args, got, want)
+		}
 	}
 }
 

@@ -161,7 +161,7 @@ func (l *whoList) run(c *cobra.Command, cl *client, asJSON bool) error {
 	_ = cl.get(c.Context(), "/v1/members", &members)
 	var programs api.SessionList
 	_ = cl.get(c.Context(), "/v1/sessions", &programs)
-	h, err := readHistory(c, cl, "")
+	h, err := readHistory(c.Context(), cl, "")
 	if err != nil {
 		h = &api.History{}
 	}
