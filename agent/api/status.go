@@ -33,8 +33,9 @@ type SessionInfo struct {
 	Via     string `json:"via"`
 	Pid     int    `json:"pid,omitempty"`
 	// State is waiting, leading or stopping.
-	State string        `json:"state"`
-	Token uint64        `json:"token,omitempty"`
+	State string `json:"state"`
+	Token uint64 `json:"token,omitempty"`
+	// Since is when it began to wait or, if it leads or is stopping, to lead.
 	Since time.Time     `json:"since"`
 	Left  time.Duration `json:"remaining_ns,omitempty"`
 	// Lease is how long the program's leases are, or will be.

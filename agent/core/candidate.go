@@ -79,8 +79,8 @@ func (noKeeper) OnPage() bool      { return true }
 type Candidate struct {
 	Candidacy
 	agent *Agent
-	id    uint64 // unique within the agent
-	since time.Time
+	id    uint64    // unique within the agent
+	since time.Time // when it began to wait
 	// slot shows the deadline, nil: messages do; placed is the lease that it shows. behind is the horizon that it names, nil: it shows the end
 	// fixed. highest is the highest end that it showed, but for the horizon that it names now. fixed and highest are each a protocol.Time of the
 	// member's clock. A step of life changes slot; deadlines.mu guards changes of all, and placed.
@@ -100,6 +100,7 @@ type Candidate struct {
 
 	mu    sync.Mutex
 	lease leadership // nil while it waits
+	led   time.Time  // when it began to lead
 	// hold is of the lease. lapsed says that the member was asked to let it run out.
 	hold   party.Hold
 	lapsed bool
@@ -257,7 +258,7 @@ func (c *Candidate) campaign() {
 	}
 	at := c.agent.Now()
 	c.mu.Lock()
-	c.lease = l
+	c.lease, c.led = l, time.Now()
 	c.mu.Unlock()
 	c.life.Give(tenure.Event{Kind: tenure.Elected, Token: c.numberOf(l), At: at, Until: c.LeaseEnd()})
 	switch l := l.(type) {

@@ -169,3 +169,34 @@ func TestProgramsInLocalGroupsLearnTheLeaseOfTheirHost(t *testing.T) {
 		}
 	}
 }
+
+// A program that has waited for a minute leads since it was elected, not since it came.
+func TestAProgramLeadsSinceItWasElected(t *testing.T) {
+	file, conf := alone.Configured(t, "groups: [{name: ops, mode: eventual}]\n")
+	synctest.Test(t, func(t *testing.T) {
+		a, err := New(file, &conf, "test", slog.New(slog.DiscardHandler))
+		if err != nil {
+			t.Fatal(err)
+		}
+		a.clock = clock.Package()
+		close(a.joined)
+		v := &renewals{silence: silence{led: make(chan struct{})}}
+		c, err := a.AddCandidate(Candidacy{Candidate: session.Candidate{Group: "ops", Mode: regent.Eventual}, Margin: session.Skew, Notifier: v})
+		if err != nil {
+			t.Fatal(err)
+		}
+		came := time.Now()
+		go c.Run()
+		time.Sleep(time.Minute)
+		if got := c.info(); got.State != "waiting" || !got.Since.Equal(came) {
+			t.Errorf("it waits: %s since %v, want %v", got.State, got.Since, came)
+		}
+		a.seats["ops"].lead(nil)
+		<-v.led
+		if got := c.info(); got.State != "leading" || got.Since.Sub(came) != time.Minute {
+			t.Errorf("it leads: %s since %v, want %v", got.State, got.Since, came.Add(time.Minute))
+		}
+		c.MarkDead()
+		<-c.Ended
+	})
+}

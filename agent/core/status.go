@@ -80,6 +80,11 @@ func (a *Agent) Sessions(group string) []api.SessionInfo {
 func (k *Candidate) info() api.SessionInfo {
 	out := api.SessionInfo{ID: k.id, Group: k.Group, Program: k.Name, Via: k.Via, Pid: k.Pid, Since: k.since, State: "waiting", Left: k.remaining(), Lease: k.LeaseLength()}
 	out.Token = k.Token()
+	k.mu.Lock()
+	if !k.led.IsZero() {
+		out.Since = k.led
+	}
+	k.mu.Unlock()
 	switch k.life.State() {
 	case tenure.Waiting:
 	case tenure.Leading:

@@ -18,7 +18,7 @@ var steps = []step{
 	{says: "MEMBERS processes on this machine have elected the member that LEADS.", press: "enter",
 		look: "its lease: it is renewed 20 times a second, so the bar never runs out"},
 	{says: "Kill the leader's process: another member leads after its lease.", press: "LEADER, then c", verb: "crash",
-		look: "the row that LEADS, and its token, which is higher than before"},
+		look: "the row that LEADS; its token is higher, and may skip numbers"},
 	{says: "Start it again: it does not take the leadership back.", press: "s", verb: "start",
 		look: "its row: it follows, because a healthy leader stays"},
 	{says: "Pause the leader: it cannot notice that its lease ends.", press: "LEADER, then p", verb: "pause",

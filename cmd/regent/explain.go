@@ -22,7 +22,7 @@ type explanation struct {
 	// Means says what the cause means, Do what to look at.
 	Means string `json:"means"`
 	Do    string `json:"do,omitempty"`
-	// Skips says why ToToken is far above FromToken; empty if it is not.
+	// Skips says why ToToken is far above FromToken, or above 1 in a new group; empty if it is not.
 	Skips string `json:"skips,omitempty"`
 	// Lengths says that programs here want leases of another length than the leader has. It is about the present, and of the last change only.
 	Lengths string `json:"lengths,omitempty"`
@@ -38,8 +38,8 @@ func explainCommand() *cobra.Command {
 		Short: "Explain the last changes of leader",
 		Long: `Prints the last changes of leader of GROUP as the agent of this host saw them: which member
 led until when, why its leadership ended, how long there was no leader, what to check if that
-was not intended, and why a token is far above the one before it. GROUP may be a pattern
-with * and ?: then it explains the last changes of all groups together.
+was not intended, and why tokens skip numbers. GROUP may be a pattern with * and ?: then it
+explains the last changes of all groups together.
 
 When a program gives a group up, all members see the same cause. Only the agent of that
 program knows why it did so: run the command on that host.`,
@@ -150,6 +150,7 @@ func (a *explanation) print(w io.Writer, now time.Time, named bool) {
 		return
 	case a.first():
 		fmt.Fprintf(w, "%s  %s began to lead%s: %s\n", at, a.To, a.with(" with token %d", a.ToToken), a.Means)
+		a.printSkips(w)
 		return
 	case a.From == "" && a.To != "":
 		fmt.Fprintf(w, "%s  %s led %s%s\n", at, a.To, later(a.Gap), a.with(" (token %d)", a.ToToken))
@@ -169,6 +170,10 @@ func (a *explanation) print(w io.Writer, now time.Time, named bool) {
 	if a.Do != "" {
 		fmt.Fprintf(w, "  look: %s\n", a.Do)
 	}
+	a.printSkips(w)
+}
+
+func (a *explanation) printSkips(w io.Writer) {
 	if a.Skips != "" {
 		fmt.Fprintf(w, "  token: %s\n", a.Skips)
 	}
@@ -179,7 +184,12 @@ const fewSkipped = 8
 
 // skips explains tokens that were skipped.
 func (a *explanation) skips() string {
-	if a.FromToken == 0 || a.ToToken <= a.FromToken+fewSkipped {
+	switch {
+	case a.Seen || a.ToToken <= a.FromToken+fewSkipped:
+		return ""
+	case a.first():
+		return fmt.Sprintf("%d and not 1: tokens only grow, and members that crashed or restarted begin above all that they may have used in any group", a.ToToken)
+	case a.FromToken == 0:
 		return ""
 	}
 	return fmt.Sprintf("%d follows %d: tokens only grow; each failed attempt to lead uses one, and members that crashed or restarted skip some", a.ToToken, a.FromToken)

@@ -91,6 +91,9 @@ func (o *exchangeOptions) give(c *cobra.Command) error {
 		fmt.Fprintf(c.ErrOrStderr(), "wrote %s: the private key of %s, with the fingerprint %s; it stays on this host\n", path, member, fingerprints(public))
 	}
 	if f != nil {
+		if m := find(f, member); drawn && m != nil && len(m.PublicKeys) > 0 { // the file of another host that was copied, or a lost disk
+			fmt.Fprintf(c.ErrOrStderr(), "warning: %s listed another key for %s: if this host is not %s, correct 'name' there, and run the command again\n", o.config, member, member)
+		}
 		changed, err := o.announce(f, public)
 		if drawn || changed || err != nil {
 			err = audited(c, f, access.KeyChange{Command: "exchange", Detail: member + ": " + fingerprints(public)}, err)

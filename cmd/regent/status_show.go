@@ -217,6 +217,10 @@ func (s *statusReport) lengths(b *strings.Builder, p palette, width int) {
 	t := &s.Timing
 	fmt.Fprintf(b, "leases of programs last %v, renewed every %v, with a guard time of %v\n", t.Lease, t.Renew, t.Guard)
 	fmt.Fprintf(b, "replaced: a program that dies within about %v, %s\n", runner.ReplacedWithin, replacedHost(t))
+	if s.PauseCount == 0 { // there is no member yet whose pauses and thread these are
+		fmt.Fprintf(b, "pauses of up to %v cost nothing\n", config.Rounded(t.Tolerates))
+		return
+	}
 	fmt.Fprintf(b, "pauses of up to %v cost nothing; own: 99 %% below %s, longest %s\n", config.Rounded(t.Tolerates), length(s.PauseP99), length(s.PauseLongest))
 	if !s.Realtime {
 		fmt.Fprintln(b, "the member's thread is not real-time: a busy host delays it (needs CAP_SYS_NICE)")
