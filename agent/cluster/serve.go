@@ -34,7 +34,7 @@ import (
 // The member leaves at the end of its input, and when the council has removed it. Serve returns the exit status. Further programs of the member run beside those of its groups, until their context ends.
 func Serve(in io.Reader, out io.Writer, logs io.Writer, beside ...func(context.Context, *regent.Member, Order) error) int {
 	lines := bufio.NewScanner(in)
-	lines.Buffer(nil, 1<<20)
+	lines.Buffer(nil, 64<<20) // an order with 100,000 groups is one line
 	var o Order
 	if !lines.Scan() || json.Unmarshal(lines.Bytes(), &o) != nil {
 		fmt.Fprintln(os.Stderr, "missing order (this command is started by regent demo, which writes the order to its input)")
