@@ -18,7 +18,7 @@ import (
 
 // A balanced council of agent processes, with a program of every group at each host.
 type balanced struct {
-	*processes
+	*agentProcesses
 	groups  []string
 	order   balance.Order
 	clients map[string]*regent.Client
@@ -121,7 +121,7 @@ func (b *balanced) operate(host, what string) {
 func TestGroupsSpreadWhileHostsComeAndGo(t *testing.T) {
 	t.Parallel()
 	v := start(t, cluster.Options{Names: hosts(3), Config: "balance: true\ntiming: {round_trip: 100ms, renew: 200ms, lease: 2s, longest_lease: 2s}\n"})
-	b := &balanced{processes: v, clients: make(map[string]*regent.Client), leave: make(map[string]func())}
+	b := &balanced{agentProcesses: v, clients: make(map[string]*regent.Client), leave: make(map[string]func())}
 	for _, name := range v.Names {
 		b.order = append(b.order, balance.Share{Seed: balance.Seed(name)})
 	}

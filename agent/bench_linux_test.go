@@ -40,7 +40,7 @@ func (s sample) report(b *testing.B, name string) {
 }
 
 // roundTrips measures round trips of a packet between two processes of this host.
-func roundTrips(b *testing.B, v *processes) sample {
+func roundTrips(b *testing.B, v *agentProcesses) sample {
 	b.Helper()
 	other := v.spawn("echo", "a", part(partEcho))
 	defer func() { _ = other.Kill() }()
@@ -86,7 +86,7 @@ func death(b *testing.B, pid int) <-chan cluster.Time {
 
 // idleDeaths measures how long after kill -9 a process can know that a program is dead which holds a connection and so much
 // memory, while nothing else goes on: the connection closes, and its process handle says so.
-func idleDeaths(b *testing.B, v *processes, memory, trials int) sample {
+func idleDeaths(b *testing.B, v *agentProcesses, memory, trials int) sample {
 	b.Helper()
 	path := v.Dir + "/death.sock"
 	l, err := net.Listen("unix", path)

@@ -89,8 +89,8 @@ func echo() {
 	}
 }
 
-// processes is a cluster of agent processes with programs.
-type processes struct {
+// agentProcesses is a cluster of agent processes with programs.
+type agentProcesses struct {
 	*cluster.Cluster
 	t testing.TB
 }
@@ -102,13 +102,13 @@ type program struct {
 }
 
 // startAgents starts n agent processes with a relay between them. more is put into every configuration.
-func startAgents(t testing.TB, n int, more string) *processes {
+func startAgents(t testing.TB, n int, more string) *agentProcesses {
 	t.Helper()
 	return start(t, cluster.Options{Names: hosts(n), Config: calm(more), Relay: true})
 }
 
 // start starts agent processes.
-func start(t testing.TB, o cluster.Options) *processes {
+func start(t testing.TB, o cluster.Options) *agentProcesses {
 	t.Helper()
 	v := newProcesses(t, o)
 	for _, name := range v.Names {
@@ -119,24 +119,24 @@ func start(t testing.TB, o cluster.Options) *processes {
 }
 
 // newProcesses makes a cluster without starting its agents.
-func newProcesses(t testing.TB, o cluster.Options) *processes {
+func newProcesses(t testing.TB, o cluster.Options) *agentProcesses {
 	t.Helper()
 	o.Regent = func(args ...string) *exec.Cmd {
 		c := part(partAgent)
 		c.Args = append(c.Args, args...)
 		return c
 	}
-	return &processes{Cluster: cluster.OpenCrash(t, o), t: t}
+	return &agentProcesses{Cluster: cluster.OpenCrash(t, o), t: t}
 }
 
-func (v *processes) must(err error) {
+func (v *agentProcesses) must(err error) {
 	v.t.Helper()
 	if err != nil {
 		v.t.Fatal(err)
 	}
 }
 
-func (v *processes) startAgent(name string) *cluster.Process {
+func (v *agentProcesses) startAgent(name string) *cluster.Process {
 	v.t.Helper()
 	p, err := v.StartAgent(name)
 	v.must(err)
@@ -144,7 +144,7 @@ func (v *processes) startAgent(name string) *cluster.Process {
 }
 
 // address returns the address of an agent's HTTP interface.
-func (v *processes) address(name string) string {
+func (v *agentProcesses) address(name string) string {
 	v.t.Helper()
 	addr, err := v.HTTP(name)
 	v.must(err)
@@ -152,7 +152,7 @@ func (v *processes) address(name string) string {
 }
 
 // startProgram starts a program that campaigns at an agent.
-func (v *processes) startProgram(name, agent string, o task) *program {
+func (v *agentProcesses) startProgram(name, agent string, o task) *program {
 	v.t.Helper()
 	o.Socket, o.Name, o.Journals = v.Socket(agent), name, v.JournalDir()
 	if o.Group == "" {
@@ -164,7 +164,7 @@ func (v *processes) startProgram(name, agent string, o task) *program {
 }
 
 // spawn starts a command that writes words.
-func (v *processes) spawn(name, host string, cmd *exec.Cmd) *program {
+func (v *agentProcesses) spawn(name, host string, cmd *exec.Cmd) *program {
 	v.t.Helper()
 	p := &program{words: make(chan word, 1<<12)}
 	var err error
@@ -179,7 +179,7 @@ func (v *processes) spawn(name, host string, cmd *exec.Cmd) *program {
 }
 
 // await waits until a program writes a word.
-func (v *processes) await(p *program, what string) word {
+func (v *agentProcesses) await(p *program, what string) word {
 	v.t.Helper()
 	w, ok := p.hears(what, cluster.Patience)
 	if !ok {
@@ -203,7 +203,7 @@ func (p *program) hears(what string, within time.Duration) (word, bool) {
 }
 
 // first waits until one of two programs leads.
-func (v *processes) first(p, q *program) (leader, other *program, leads word) {
+func (v *agentProcesses) first(p, q *program) (leader, other *program, leads word) {
 	v.t.Helper()
 	limit := time.After(cluster.Patience)
 	for {
@@ -222,7 +222,7 @@ func (v *processes) first(p, q *program) (leader, other *program, leads word) {
 }
 
 // judge fails the test if by the journals two programs led at once, or if they tell of fewer leaderships than the test needs.
-func (v *processes) judge(atLeast int) []cluster.Span {
+func (v *agentProcesses) judge(atLeast int) []cluster.Span {
 	v.t.Helper()
 	return v.Judge(v.t, atLeast, cluster.Rules{}).Spans
 }

@@ -17,7 +17,7 @@ import (
 )
 
 // ask asks an agent process, and returns the status and the body.
-func (v *processes) ask(agent, path string) (int, map[string]any) {
+func (v *agentProcesses) ask(agent, path string) (int, map[string]any) {
 	v.t.Helper()
 	answer, err := http.Get("http://" + v.address(agent) + path)
 	if err != nil {
@@ -31,7 +31,7 @@ func (v *processes) ask(agent, path string) (int, map[string]any) {
 }
 
 // change rewrites the configuration of an agent and restarts it.
-func (v *processes) change(agent, from, to string) {
+func (v *agentProcesses) change(agent, from, to string) {
 	v.t.Helper()
 	b, err := os.ReadFile(v.ConfigFile(agent))
 	if err != nil {

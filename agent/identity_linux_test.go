@@ -14,7 +14,7 @@ import (
 )
 
 // takeKeys gives all members the keys that the members of another council have, in files that are not used yet.
-func (v *processes) takeKeys(of *processes) {
+func (v *agentProcesses) takeKeys(of *agentProcesses) {
 	v.t.Helper()
 	ours, err := v.Council()
 	v.must(err)
@@ -91,7 +91,7 @@ func TestCopyOfACouncilCannotDisturbIt(t *testing.T) {
 	if w, again := s.hears("stops", 10*time.Millisecond); again {
 		t.Errorf("the program of staging with token %d was disturbed: %v", alsoLed.Token, w)
 	}
-	for _, v := range []*processes{production, staging} {
+	for _, v := range []*agentProcesses{production, staging} {
 		if logs := v.Logs(); strings.Contains(logs, "old copy") || strings.Contains(logs, "two processes") {
 			t.Error("a member was told that it is not itself")
 		}

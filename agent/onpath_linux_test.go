@@ -76,7 +76,7 @@ func flood() {
 }
 
 // recordSome records packets of members, with a host's eyes.
-func (v *processes) recordSome(host string, n int, of ...string) []cluster.Recorded {
+func (v *agentProcesses) recordSome(host string, n int, of ...string) []cluster.Recorded {
 	v.t.Helper()
 	members := make(map[string]bool)
 	for _, name := range of {
@@ -100,7 +100,7 @@ func (v *processes) recordSome(host string, n int, of ...string) []cluster.Recor
 }
 
 // dropped returns how many packets an agent's member has dropped for a reason.
-func (v *processes) dropped(agent, reason string) float64 {
+func (v *agentProcesses) dropped(agent, reason string) float64 {
 	_, status := v.ask(agent, "/v1/status")
 	all, _ := status["dropped"].(map[string]any)
 	n, _ := all[reason].(float64)
@@ -216,7 +216,7 @@ func TestFloodFromAnotherHostCostsNoLease(t *testing.T) {
 
 // floodCostsMore returns whether a flood of the target costs more leases than the same flood of a closed port, twice in a row. A busy host loses
 // leases to both.
-func (v *processes) floodCostsMore(p *program, name, target, closed string, f floodTask) bool {
+func (v *agentProcesses) floodCostsMore(p *program, name, target, closed string, f floodTask) bool {
 	v.t.Helper()
 	for range 2 {
 		lost := v.floodCosts(p, name, target, f)
@@ -228,7 +228,7 @@ func (v *processes) floodCostsMore(p *program, name, target, closed string, f fl
 }
 
 // floodCosts floods an address, and returns how many times a program had to stop leading.
-func (v *processes) floodCosts(p *program, name, to string, f floodTask) int {
+func (v *agentProcesses) floodCosts(p *program, name, to string, f floodTask) int {
 	v.t.Helper()
 	f.To = to
 	b, err := json.Marshal(f)
@@ -244,7 +244,7 @@ func (v *processes) floodCosts(p *program, name, to string, f floodTask) int {
 }
 
 // settle waits until a program leads and has written nothing for a while, and returns how many times it had to stop.
-func (v *processes) settle(p *program, quiet time.Duration) (stops int) {
+func (v *agentProcesses) settle(p *program, quiet time.Duration) (stops int) {
 	v.t.Helper()
 	leads, limit := true, time.After(cluster.Patience)
 	for {
@@ -362,7 +362,7 @@ const (
 )
 
 // packetsAs returns packets to a member in the name of another one: under a private key, and again with the id of that member's own key.
-func (v *processes) packetsAs(from, to string, private identity.Private, force datagram.Council) (packets [][]byte) {
+func (v *agentProcesses) packetsAs(from, to string, private identity.Private, force datagram.Council) (packets [][]byte) {
 	v.t.Helper()
 	rank := slices.Index(v.Names, from)
 	council, err := v.Council()
