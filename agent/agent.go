@@ -3,6 +3,7 @@ package agent
 import (
 	"context"
 	"crypto/tls"
+	"encoding/json"
 	"errors"
 	"io"
 	"log/slog"
@@ -275,15 +276,33 @@ func (a *Agent) reloads(ctx context.Context, s *server) {
 }
 
 // Resign asks the program that leads a group, on whatever host, to stop, and waits until the group was given up.
-func (a *Agent) Resign(ctx context.Context, group string) error {
-	_, _, err := a.web.Give(ctx, "resign", group, &api.ResignOrder{})
+// If there is a token, the order is for the leadership with that token only.
+func (a *Agent) Resign(ctx context.Context, group string, token uint64) error {
+	_, _, err := a.web.Give(ctx, "resign", group, &api.ResignOrder{Token: token})
 	return err
 }
 
 // Transfer asks the program that leads a group, on whatever host, to stop, and waits until a member leads that was named.
-func (a *Agent) Transfer(ctx context.Context, group, to string) error {
-	_, _, err := a.web.Give(ctx, "transfer", group, &api.TransferOrder{To: to})
+func (a *Agent) Transfer(ctx context.Context, group, to string, token uint64) error {
+	_, _, err := a.web.Give(ctx, "transfer", group, &api.TransferOrder{To: to, Token: token})
 	return err
+}
+
+// Drain moves all leadership away from a host and keeps it away, or lets programs of that host lead again.
+func (a *Agent) Drain(ctx context.Context, member string, drain bool) (out api.Drained, err error) {
+	action := "drain"
+	if !drain {
+		action = "undrain"
+	}
+	_, done, err := a.web.Give(ctx, action, "", &api.DrainOrder{Member: member})
+	if err != nil {
+		return out, err
+	}
+	text, err := json.Marshal(done) // that of another host is JSON already
+	if err != nil {
+		return out, err
+	}
+	return out, json.Unmarshal(text, &out)
 }
 
 // Status returns how the agent and its member are, without the id of the council. It is for the dashboard, as are Members, Groups and Changes.
@@ -295,6 +314,11 @@ func (a *Agent) Members() []regent.PeerStatus { return a.core.Members() }
 // Views asks all members who leads a quorum group.
 func (a *Agent) Views(ctx context.Context, group string) ([]view.MemberView, error) {
 	return a.core.Views(ctx, group)
+}
+
+// Reports returns how all members that answer are by their own word, and what they believe of groups.
+func (a *Agent) Reports(ctx context.Context, groups []string) []api.Report {
+	return a.web.Reports(ctx, groups)
 }
 
 // Groups returns what is known about all groups, by name.

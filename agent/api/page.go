@@ -14,8 +14,14 @@ type PageSession struct {
 	Reason   string `json:"reason,omitempty"`
 	// Key is what orders of this page name in a header, so that no page of another site can give them. Only a login's answer has that of the login.
 	Key string `json:"key,omitempty"`
-	// GroupReason is why the client may not operate the group that was asked about; empty if it may.
-	GroupReason string `json:"groupReason,omitempty"`
+	// AllReason is why the client may not operate all groups, as a drain of this host does; empty if it may. RemoteReason is why it may not do so on other
+	// hosts.
+	AllReason    string `json:"allReason,omitempty"`
+	RemoteReason string `json:"remoteReason,omitempty"`
+	// GroupReason is why the client may not operate the group that was asked about; empty if it may. GroupRemoteReason is why it may not do so if another
+	// host leads the group.
+	GroupReason       string `json:"groupReason,omitempty"`
+	GroupRemoteReason string `json:"groupRemoteReason,omitempty"`
 }
 
 // LoginOrder is the body of a login.

@@ -179,7 +179,7 @@ func (g *election) show(at time.Duration, m *model) web.Group {
 	}
 	for _, n := range m.names {
 		if v, ok := g.views[n]; ok && m.members[n].paused == 0 {
-			out.Views = append(out.Views, web.MemberView{Member: n, Leader: v.Leader, Cause: v.Cause.String()})
+			out.Views = append(out.Views, v.Of(n))
 		}
 	}
 	return out

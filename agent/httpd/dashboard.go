@@ -96,12 +96,25 @@ func (a *Server) pageSession(q *http.Request, c *access.Client) *api.PageSession
 	case c.Role < access.Writer:
 		s.Reason = "You are not known here: you may look, and orders need a token or a certificate of role write."
 	}
-	if group := q.URL.Query().Get("group"); group != "" && s.MayOrder {
-		if err := a.gate.Permit(c, access.MayOperate, group); err != nil {
-			s.GroupReason = err.Error()
-		}
+	if !s.MayOrder {
+		return s
+	}
+	all := *c
+	all.Right = access.MayOperate
+	s.AllReason = reason(a.gate.PermitAll(context.WithValue(q.Context(), access.ClientKey{}, &all)))
+	s.RemoteReason = reason(a.gate.PermitRemote(c, ""))
+	if group := q.URL.Query().Get("group"); group != "" {
+		s.GroupReason, s.GroupRemoteReason = reason(a.gate.Permit(c, access.MayOperate, group)), reason(a.gate.PermitRemote(c, group))
 	}
 	return s
+}
+
+// reason is an error in words; empty if there is none.
+func reason(err error) string {
+	if err == nil {
+		return ""
+	}
+	return err.Error()
 }
 
 // serveLogin opens a login for the bearer of a token.

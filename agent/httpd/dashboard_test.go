@@ -403,7 +403,7 @@ func TestLoginsNeedAWayThatNobodyReads(t *testing.T) {
 
 func TestThePageIsToldWhyNot(t *testing.T) {
 	f := twoTokens()
-	f.Rights = []config.Right{{Groups: []string{"db"}, Operate: []string{"token:reader"}}}
+	f.Rights = []config.Right{{Groups: []string{"db"}, Operate: []string{"token:reader"}, Remote: []string{"token:reader"}}}
 	p := servePage(t, f)
 	reader, _ := p.logIn("reader")
 	writer, _ := p.logIn("writer")
@@ -412,7 +412,8 @@ func TestThePageIsToldWhyNot(t *testing.T) {
 		cookie func(*http.Request)
 		want   string
 	}{{"", func(*http.Request) {}, `"reason":"You are not logged in."`}, {"", reader, "token reader has the role read"},
-		{"?group=db", writer, `token writer may not operate it`}, {"?group=other", writer, `"mayOrder":true}`}} {
+		{"?group=db", writer, `"groupReason":"group \"db\": token writer may not operate it`}, {"?group=db", writer, `"groupRemoteReason":"group \"db\": token writer may not operate it from another host`},
+		{"?group=other", writer, `in the agent's configuration"}`}, {"", writer, `"allReason":"this is about all groups, and this client may not operate all of them`}, {"", writer, `"remoteReason":"token writer may not operate all groups from another host`}} {
 		if _, body := p.ask("GET", "/ui/api/session"+c.path, "", c.cookie); !strings.Contains(body, c.want) {
 			t.Errorf("%s shows %s, want %s", c.path, body, c.want)
 		}

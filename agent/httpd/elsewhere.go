@@ -112,7 +112,16 @@ const passedTimeout = time.Hour
 func (s *Server) CarryOut(ctx context.Context, from string, text []byte) []byte {
 	ctx, cancel := context.WithTimeout(ctx, passedTimeout)
 	defer cancel()
-	p, o, body, err := s.readPassed(text)
+	p, err := s.readPassed(text)
+	if err == nil && p.Action == reportAction {
+		answer, err := s.answerReport(&p)
+		return answer.text(err)
+	}
+	var o *orderRow
+	var body any
+	if err == nil {
+		o, body, err = s.passedRow(&p)
+	}
 	var c *access.Client
 	var status int
 	var out any
@@ -137,44 +146,56 @@ func (s *Server) CarryOut(ctx context.Context, from string, text []byte) []byte 
 	if err == nil {
 		answer.Body, err = json.Marshal(short(out))
 	}
+	return answer.text(err)
+}
+
+// text is the answer as it travels.
+func (a passedAnswer) text(err error) []byte {
 	if err != nil {
-		answer.Status, answer.Error = statusOf(err), fmt.Sprintf("%.2000s", err)
+		a.Status, a.Error = statusOf(err), fmt.Sprintf("%.2000s", err)
 	}
-	text, _ = json.Marshal(answer) // it holds nothing that cannot be marshalled
+	text, _ := json.Marshal(a) // it holds nothing that cannot be marshalled
 	return text
 }
 
 // readPassed reads an order that was passed on.
-func (s *Server) readPassed(text []byte) (p passedOrder, o *orderRow, body any, err error) {
-	strict := func(text []byte, to any) error {
-		d := json.NewDecoder(bytes.NewReader(text))
-		d.DisallowUnknownFields()
-		if err := d.Decode(to); err != nil {
-			return api.Errorf(http.StatusBadRequest, "the order is not one that this build knows: %w", err)
-		}
-		return nil
-	}
+func (s *Server) readPassed(text []byte) (p passedOrder, err error) {
 	if err := strict(text, &p); err != nil {
-		return p, nil, nil, err
+		return p, err
 	}
+	if p.At != s.core.About().Name {
+		return p, api.Errorf(http.StatusConflict, "the order is for host %.64q, and this is %s", p.At, s.core.About().Name)
+	}
+	return p, nil
+}
+
+// strict reads JSON in which nothing is that this build does not know.
+func strict(text []byte, to any) error {
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.DisallowUnknownFields()
+	if err := d.Decode(to); err != nil {
+		return api.Errorf(http.StatusBadRequest, "the order is not one that this build knows: %w", err)
+	}
+	return nil
+}
+
+// passedRow returns the row of the table that an order that was passed on belongs to, and its body.
+func (s *Server) passedRow(p *passedOrder) (o *orderRow, body any, err error) {
 	table := s.orders()
 	i := slices.IndexFunc(table, func(o orderRow) bool { return o.passes && o.Audit == p.Action })
-	switch {
-	case i < 0:
-		return p, nil, nil, api.Errorf(http.StatusBadRequest, "no order %.40q is taken from other hosts", p.Action)
-	case p.At != s.core.About().Name:
-		return p, nil, nil, api.Errorf(http.StatusConflict, "the order is for host %.64q, and this is %s", p.At, s.core.About().Name)
+	if i < 0 {
+		return nil, nil, api.Errorf(http.StatusBadRequest, "no order %.40q is taken from other hosts", p.Action)
 	}
 	o = &table[i]
 	if strings.Contains(o.Path, "{group}") {
 		if err := session.CheckGroup(p.Group); err != nil {
-			return p, nil, nil, api.WithStatus(http.StatusBadRequest, err)
+			return nil, nil, api.WithStatus(http.StatusBadRequest, err)
 		}
 	} else if p.Group != "" {
-		return p, nil, nil, api.Errorf(http.StatusBadRequest, "%s is about no group", p.Action)
+		return nil, nil, api.Errorf(http.StatusBadRequest, "%s is about no group", p.Action)
 	}
 	body = o.body()
-	return p, o, body, strict(p.Body, body)
+	return o, body, strict(p.Body, body)
 }
 
 // permitPassed returns an error if the client that another member names may not give the order here.
@@ -204,28 +225,24 @@ func short(out any) any {
 	return out
 }
 
-// Give gives an order that did not come by its own route, such as one of the dashboard's: resign or transfer. It returns its outcome, and writes a line to
-// the audit log.
+// Give gives an order that did not come by its own route, such as one of the dashboard's: resign, transfer, drain or undrain. It returns its outcome, and
+// writes a line to the audit log.
 func (s *Server) Give(ctx context.Context, action, group string, body any) (status int, out any, err error) {
-	at := ""
-	if err = s.gate.Permit(access.ClientOf(ctx), access.MayOperate, group); err == nil {
-		at, status, out, err = s.giveAs(ctx, action, group, body)
+	at, o := "", s.orderOf(action)
+	if err = s.permitGiven(ctx, &o, group); err == nil {
+		at, status, out, err = s.give(ctx, &o, group, body)
 	}
-	to, _ := s.orderOf(action).about(body)
+	to, _ := o.about(body)
 	s.gate.AuditOrder(ctx, access.AuditLine{Action: action, Group: group, To: to, At: at}, err)
 	return status, out, err
 }
 
 // GiveFor is Give for a request by another route, with a name of its own in the audit log.
 func (s *Server) GiveFor(ctx context.Context, w http.ResponseWriter, action, group string, body any) (status int, out any, err error) {
-	at, status, out, err := s.giveAs(ctx, action, group, body)
+	o := s.orderOf(action)
+	at, status, out, err := s.give(ctx, &o, group, body)
 	auditAt(w, at)
 	return status, out, err
-}
-
-func (s *Server) giveAs(ctx context.Context, action, group string, body any) (at string, status int, out any, err error) {
-	o := s.orderOf(action)
-	return s.give(ctx, &o, group, body)
 }
 
 // orderOf returns the row of an order.
@@ -240,4 +257,14 @@ func (s *Server) PermitAt(ctx context.Context, host, group string) error {
 		return nil
 	}
 	return s.gate.PermitRemote(access.ClientOf(ctx), group)
+}
+
+// permitGiven returns an error if the client may not give an order.
+func (s *Server) permitGiven(ctx context.Context, o *orderRow, group string) error {
+	c := access.ClientOf(ctx)
+	if !o.All {
+		return s.gate.Permit(c, o.Right, group)
+	}
+	c.Right = o.Right
+	return s.gate.PermitAll(ctx)
 }

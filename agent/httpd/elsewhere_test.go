@@ -190,3 +190,19 @@ func TestOrdersOfOtherHostsAreJudged(t *testing.T) {
 		}
 	}
 }
+
+// A client that may operate some groups drains nothing on the dashboard. One that may operate all of them does.
+func TestADrainOfTheDashboardNeedsTheRightForAllGroups(t *testing.T) {
+	f := guarded()
+	f.Rights[0].Read = append(f.Rights[0].Read, "token:leader", "token:stranger")
+	a, s := judge(t, f)
+	for _, token := range []string{"leader", "stranger", "reader", "operator"} {
+		c := s.gate.OfMember("x", token, "")
+		c.Right = 0 // as on the page
+		before := len(a.wanted)
+		_, _, _ = s.Give(context.WithValue(t.Context(), access.ClientKey{}, c), "drain", "", &api.DrainOrder{Member: "a"})
+		if reached := len(a.wanted) > before; reached != (token == "operator") {
+			t.Errorf("%s drains: %v", token, reached)
+		}
+	}
+}

@@ -5,6 +5,7 @@
 //
 //	model.go    what the page shows
 //	council.go  the members and a change of them, as a member knows it
+//	incident.go a line of the log for what happened to one or many groups
 //	pauses.go   a member's pauses in rows, against what its leases survive
 //	store.go    the state that sources fill, and what changed since when
 //	paging.go   parts of the groups, where they are many
@@ -19,7 +20,11 @@
 // is newer than what it has, and a slow one skips what is out of date instead of falling behind.
 package web
 
-import "time"
+import (
+	"time"
+
+	"github.com/regentproject/regent/view"
+)
 
 // State is everything that a page shows at one instant. All times are lengths since the source began.
 type State struct {
@@ -42,7 +47,7 @@ type About struct {
 	Began int64 `json:"began,omitempty"`
 	// Self is the member that speaks; empty if the source knows all members from the inside.
 	Self string `json:"self,omitempty"`
-	// Polls says that the source asks all members who leads, where that is wanted: it knows only Self from the inside.
+	// Polls says that the source asks all members what they know: it knows only Self from the inside.
 	Polls bool `json:"polls,omitempty"`
 	// Fast is the delay up to which a packet counts as fast.
 	Fast time.Duration `json:"fast,omitempty"`
@@ -86,10 +91,12 @@ type Action struct {
 	Help  string `json:"help,omitempty"`
 	// Key is the key that does it to what is chosen.
 	Key string `json:"key,omitempty"`
-	// If is in which state the member or the link must be for it to make sense; empty: in any.
+	// If is in which state the member or the link must be for it to make sense; empty: in any. A member is also drained or undrained.
 	If []string `json:"if,omitempty"`
 	// Grave marks what somebody may regret.
 	Grave bool `json:"grave,omitempty"`
+	// Confirm is the question that has to be answered first; empty: none. {what} stands for what it is done to, and {to} for the member that is named.
+	Confirm string `json:"confirm,omitempty"`
 }
 
 // A Command is an action that was asked for.
@@ -101,6 +108,8 @@ type Command struct {
 	Mode    Mode     `json:"mode,omitempty"`
 	// To is the member that a group is handed over to.
 	To string `json:"to,omitempty"`
+	// Token is that of the leadership that was seen; zero: of any.
+	Token uint64 `json:"token,omitempty,string"`
 	// Value is a number that some actions take, such as a step or a speed.
 	Value float64 `json:"value,omitempty"`
 }
@@ -160,6 +169,8 @@ type Member struct {
 	// Key begins the fingerprint of the key that it used last, and KeyProblem says what is wrong with its keys.
 	Key        string `json:"key,omitempty"`
 	KeyProblem string `json:"keyProblem,omitempty"`
+	// Tells says that what follows is by its own word. A source that knows all members from the inside leaves it out.
+	Tells bool `json:"tells,omitempty"`
 	// Incarnation numbers its starts.
 	Incarnation uint64 `json:"incarnation,omitempty"`
 	// Leading is how many groups its programs lead.
@@ -244,8 +255,8 @@ type Group struct {
 	Cause   string        `json:"cause,omitempty"`
 	// Changes counts.
 	Changes int `json:"changes,omitempty"`
-	// Views is what members believe, where the source knows.
-	Views []MemberView `json:"views,omitempty"`
+	// Views is what members believe, where the source knows that without asking them.
+	Views []view.MemberView `json:"views,omitempty"`
 }
 
 // A Leader leads a group, or a part of its members.
@@ -266,13 +277,6 @@ type Leader struct {
 	Local bool `json:"local,omitempty"`
 	// Stopping says that its program was asked to stop.
 	Stopping bool `json:"stopping,omitempty"`
-}
-
-// A MemberView is which member another one believes to lead; none if Leader is empty.
-type MemberView struct {
-	Member string `json:"member"`
-	Leader string `json:"leader,omitempty"`
-	Cause  string `json:"cause,omitempty"`
 }
 
 // A Tenure is one leadership, as long as it lasted.

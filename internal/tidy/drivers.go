@@ -39,6 +39,7 @@ var tenureTimers = map[string]map[string]string{
 	"agent/httpd": {
 		"elsewhere.go": "bounds how long the order of another host is waited for",
 		"orders.go":    "bounds how long an operator waits for an answer",
+		"report.go":    "bounds how long the reports of other hosts are waited for",
 		"roles.go":     "bounds a proof, and keeps a stream open",
 	},
 	"agent/patroni":   {"patroni.go": "bounds how long an operator waits, and gives an order at the time that was asked for"},

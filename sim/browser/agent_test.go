@@ -13,6 +13,7 @@ import (
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 
+	"github.com/regentproject/regent"
 	"github.com/regentproject/regent/agent"
 	"github.com/regentproject/regent/agent/cluster"
 	"github.com/regentproject/regent/agent/web/watch"
@@ -23,6 +24,7 @@ import (
 const (
 	lookingToken  = "a token that may look"
 	orderingToken = "a token that may give orders"
+	allToken      = "a token that may give all orders"
 )
 
 // An agents is a council of agents in this process.
@@ -32,13 +34,14 @@ type agents struct {
 	stop                 []context.CancelFunc
 }
 
-// runAgents runs a council of agents until the test ends. They know two tokens, and only one of them may operate the group theirs.
+// runAgents runs a council of agents until the test ends. They know three tokens: one looks, one gives orders about all groups but theirs, and one about all.
 func runAgents(t *testing.T, names ...string) *agents {
 	t.Helper()
-	c := cluster.Open(t, cluster.Options{Names: names, Config: "realtime: false\ntiming: {lease: 2s}\nrights: [{groups: [theirs], operate: [\"token:looks\"]}]\n"})
+	c := cluster.Open(t, cluster.Options{Names: names, Config: "realtime: false\ntiming: {lease: 2s}\n" +
+		"groups: [{name: cache, mode: local}, {name: search, mode: eventual}]\nrights: [{groups: [theirs], operate: [\"token:looks\", \"token:all\"]}]\n"})
 	a := &agents{TB: t, names: names}
-	tokens := fmt.Sprintf("tokens: [{name: looks, role: read, sha256: \"%x\"}, {name: orders, role: write, sha256: \"%x\"}]",
-		sha256.Sum256([]byte(lookingToken)), sha256.Sum256([]byte(orderingToken)))
+	tokens := fmt.Sprintf("tokens: [{name: looks, role: read, sha256: \"%x\"}, {name: orders, role: write, sha256: \"%x\"}, {name: all, role: write, sha256: \"%x\"}]",
+		sha256.Sum256([]byte(lookingToken)), sha256.Sum256([]byte(orderingToken)), sha256.Sum256([]byte(allToken)))
 	for _, name := range names {
 		file := c.ConfigFile(name)
 		err := c.WriteConfig(name)
@@ -80,10 +83,10 @@ func edit(file, old, text string) error {
 	return os.WriteFile(file, bytes.ReplaceAll(b, []byte(old), []byte(text)), 0o600)
 }
 
-// lead has a program at the first agent lead groups, one after the other.
-func (a *agents) lead(groups ...session.Candidate) {
+// lead has a program at an agent lead groups, one after the other.
+func (a *agents) lead(at int, groups ...session.Candidate) {
 	a.Helper()
-	c, err := session.Dial(context.Background(), a.sockets[0])
+	c, err := session.Dial(context.Background(), a.sockets[at])
 	if err != nil {
 		a.Fatal(err)
 	}
@@ -112,7 +115,7 @@ func group(name string) string { return fmt.Sprintf(`.rows .row[data-group="quor
 
 func TestAgentInTheBrowser(t *testing.T) {
 	a := runAgents(t, "a", "b", "c")
-	a.lead(session.Candidate{Group: "ours"}, session.Candidate{Group: "theirs"})
+	a.lead(0, session.Candidate{Group: "ours"}, session.Candidate{Group: "theirs"}, session.Candidate{Group: "cache", Mode: regent.Local}, session.Candidate{Group: "search", Mode: regent.Eventual})
 	p := open(t, a.urls[1]) // which passes orders on to the host whose program leads
 	p.forgiven = true       // refusals are errors to a browser
 
@@ -158,15 +161,65 @@ func TestAgentInTheBrowser(t *testing.T) {
 	}
 	p.until(`[...document.querySelectorAll('#details-lines li')].some(l => l.textContent.startsWith('Reason: elected a'))`)
 	ways("member a")
+	p.until(whyNot + `.startsWith('this is about all groups, and this client may not operate all of them')`)
 	p.accessible("a member that is chosen")
 	ways("link a – b")
 	p.until(`location.hash === '#/quorum/ours/link/a/b'`)
 	p.do(chromedp.Reload())
 	p.until(`document.querySelector('#chosen strong')?.textContent === 'Link a – b' && [...document.querySelectorAll('#details-lines li')].some(l => l.textContent.startsWith('b hears a '))`)
+	// Both directions of every link, and the pauses of every member, are by the word of the member that knows.
+	p.until(`document.querySelectorAll('#matrix button').length === 6 && document.querySelectorAll('#matrix button.unknown').length === 0 && document.querySelectorAll('.half.unknown').length === 0`)
+	p.do(chromedp.Evaluate[chromedp.Void](`location.hash = '#/quorum/ours/member/c'`))
+	p.until(`document.getElementById('pauses-title').textContent === 'Pauses of c' && document.querySelectorAll('#pauses-table tr').length > 1`)
+	tryModes(p)
 	p.do(chromedp.Evaluate[chromedp.Void](`location.hash = '#/quorum/ours'`))
 	p.until(`document.querySelector('#chosen strong')?.textContent === 'Group ours'`)
 	a.stop[2]()
 	p.until(says + ` === '2 of 3 agree: a leads. c does not answer.' && document.getElementById('agreement').dataset.whole === 'no'`)
+	p.until(`[...document.querySelectorAll('#matrix tbody th')].map(h => h.textContent).join('') === 'ab'`)
 	p.click(`#chosen button[data-verb="resign"]`)
+	p.confirm("Ask the program that leads ours to stop, and give the group up?")
 	p.until(`[...document.querySelectorAll('#entries li')].some(l => l.textContent.includes('gave the group up'))`)
+}
+
+// confirm answers the question that the page asks with yes. It stays as it was if a person cancels.
+func (p *tab) confirm(question string) {
+	p.Helper()
+	p.until(fmt.Sprintf(`document.getElementById('confirm').open && document.getElementById('confirm-text').textContent === %q && document.activeElement.id === 'confirm-no'`, question))
+	p.accessible(question)
+	p.click("#confirm-yes")
+	p.until(`!document.getElementById('confirm').open`)
+}
+
+// tryModes looks at groups of the other modes: what their members say is in the words of the mode.
+func tryModes(p *tab) {
+	p.Helper()
+	for mode, want := range map[string]string{"local": "All 3 are in one part: a leads it.", "eventual": "3 of 3 trust a."} {
+		p.click(fmt.Sprintf(`#modes [data-mode=%q]`, mode))
+		p.until(fmt.Sprintf(`document.getElementById('agreement-text').textContent === %q && !document.getElementById('agreement').hidden`, want))
+		p.accessible("a group of mode " + mode)
+	}
+	p.click(`#modes [data-mode="quorum"]`)
+}
+
+// A person who may operate all groups drains a host from the page of another one, after a question.
+func TestDrainInTheBrowser(t *testing.T) {
+	a := runAgents(t, "a", "b", "c")
+	a.lead(0, session.Candidate{Group: "ours"})
+	p := open(t, a.urls[1])
+	p.logIn(allToken)
+	p.until(`document.querySelectorAll('.node').length === 3 && document.getElementById('headline').textContent === 'a leads ours.'`)
+	drained := `document.querySelector('.node[data-member="a"] .how').textContent === 'drained'`
+	p.do(chromedp.Evaluate[chromedp.Void](`location.hash = '#/quorum/ours/member/a'`))
+	p.click(`#chosen button[data-verb="drain"]`)
+	p.until(`document.getElementById('confirm').open`)
+	p.press(kb.Escape)
+	p.until(`!document.getElementById('confirm').open && document.getElementById('headline').textContent === 'a leads ours.'`)
+	p.click(`#chosen button[data-verb="drain"]`)
+	p.confirm("Drain a? It hands over all that it leads, and leads nothing until it is undrained, also after a restart. It votes as before.")
+	p.until(drained + ` && document.getElementById('headline').textContent.startsWith('No member leads ours')`)
+	p.until(`/^a is drained; groups that moved to other hosts: \d+; groups without a leader, because no program campaigns elsewhere: [12]$/.test(document.getElementById('toast').textContent)`)
+	p.click(`#chosen button[data-verb="undrain"]`)
+	p.confirm("Let programs of a lead again?")
+	p.until(`document.getElementById('toast').textContent === 'a is not drained: its programs may lead' && document.querySelector('#chosen button[data-verb="drain"]') !== null`)
 }

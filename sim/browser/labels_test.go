@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/regentproject/regent/agent/web"
+	"github.com/regentproject/regent/view"
 )
 
 // collisions are texts of the picture that cover one another, or leave it.
@@ -40,7 +41,7 @@ func TestLabelsDoNotCollideInTheBrowser(t *testing.T) {
 		for i := range members {
 			name := fmt.Sprintf("host-%d.frankfurt.example", i)
 			st.Members = append(st.Members, web.Member{Name: name, State: web.Up})
-			g.Views = append(g.Views, web.MemberView{Member: name, Leader: "host-0.frankfurt.example"})
+			g.Views = append(g.Views, view.MemberView{Member: name, Answered: true, Leader: "host-0.frankfurt.example"})
 			if i > 0 {
 				st.Links = append(st.Links, web.Link{From: name, To: st.Members[0].Name, State: web.Fast, Bound: time.Millisecond})
 			}

@@ -11,6 +11,7 @@ import (
 	"github.com/regentproject/regent/internal/protocol"
 	"github.com/regentproject/regent/sim"
 	"github.com/regentproject/regent/sim/ledger"
+	"github.com/regentproject/regent/view"
 )
 
 // A group is what is known of an election.
@@ -18,7 +19,7 @@ type group struct {
 	mode    web.Mode
 	name    string
 	leads   map[protocol.Rank]lead
-	views   map[protocol.Rank]web.MemberView
+	views   map[protocol.Rank]view.MemberView
 	changed time.Duration
 	cause   string
 	changes int
@@ -39,7 +40,7 @@ type lead struct {
 }
 
 func newGroup(mode web.Mode, name string) *group {
-	return &group{mode: mode, name: name, leads: make(map[protocol.Rank]lead), views: make(map[protocol.Rank]web.MemberView)}
+	return &group{mode: mode, name: name, leads: make(map[protocol.Rank]lead), views: make(map[protocol.Rank]view.MemberView)}
 }
 
 func (g *group) clone() *group {
@@ -106,10 +107,18 @@ func (w *world) elect(r *sim.Record, did *ledger.Change) {
 func (w *world) view(g *group, r *sim.Record) {
 	w.agreed(g, r)
 	before, known := g.views[r.Node]
-	g.views[r.Node] = web.MemberView{Member: r.Node.String(), Leader: peer(r), Cause: r.Why}
+	said := view.MemberView{Member: r.Node.String(), Answered: true, Leader: peer(r), Token: r.Term}
 	l, leads := g.leads[r.Node]
 	own := r.Peer.Rank == r.Node
-	if v, ok := r.Detail.(*protocol.View); leads && own && l.stopping != (ok && v.Stop) {
+	v, ok := r.Detail.(*protocol.View)
+	if ok && v.Agreed != nil {
+		said.Agreement = v.Agreed.Vid
+	}
+	if ok && (g.mode == web.Local || g.mode == web.Consistent) && !v.Support.Empty() {
+		said.Support = names(v.Support)
+	}
+	g.views[r.Node] = said
+	if leads && own && l.stopping != (ok && v.Stop) {
 		l.stopping = !l.stopping
 		g.leads[r.Node] = l
 	}

@@ -7,6 +7,8 @@ let signature = '';
 
 export function start() {
   document.addEventListener('keydown', key);
+  byId('confirm-yes').addEventListener('click', () => byId('confirm').close('yes'));
+  byId('confirm-no').addEventListener('click', () => byId('confirm').close('no'));
 }
 
 export function update(changed) {
@@ -17,7 +19,7 @@ export function update(changed) {
 function possible() {
   const c = state.chosen;
   if (!c) return state.about.actions.filter((a) => a.on === 'all');
-  const states = c.kind === 'member' ? c.names.map((n) => state.members.get(n)?.state)
+  const states = c.kind === 'member' ? c.names.map((n) => state.members.get(n)).flatMap((m) => [m?.state, m?.drained ? 'drained' : 'undrained'])
     : c.kind === 'link' ? [state.links.get(c.names.join('>')), state.links.get([...c.names].reverse().join('>'))].map((l) => (l?.made ? 'made' : l?.state)) : [''];
   return state.about.actions.filter((a) => a.on === c.kind && (!a.if || states.some((s) => a.if.includes(s))));
 }
@@ -25,7 +27,19 @@ function possible() {
 // whyNot says why the buttons for what is chosen do nothing; empty if they work.
 function whyNot() {
   if (state.session && !state.session.mayOrder) return state.session.reason || 'This page shows, and takes no orders.';
-  return state.chosen?.kind === 'group' ? refusal(state.groups.get(state.chosen.key)) : '';
+  const c = state.chosen;
+  if (c?.kind === 'group') return refusal(state.groups.get(c.key));
+  return c?.kind === 'member' && state.about.self ? refusalOf(c.names) : '';
+}
+
+// refusalOf says why members cannot be drained from the page of an agent; empty if they can.
+function refusalOf(names) {
+  if (names.length > 1) return 'Members are drained one after the other: choose one.';
+  const m = state.members.get(names[0]);
+  if (m?.role) return `${m.name} is ${m.role === 'witness' ? 'a witness' : 'an observer'}: it never leads, so there is nothing to drain.`;
+  if (m?.state !== 'up') return `${names[0]} does not answer, and only its own agent can do that.`;
+  const forbidden = state.session?.allReason || (m.name !== state.about.self && state.session?.remoteReason);
+  return forbidden ? `${forbidden}.` : '';
 }
 
 // refusal says why nothing can be done to a group; empty if something can. A leader can give a group up if there is a lease to give up.
@@ -33,7 +47,7 @@ function refusal(group) {
   const leader = group?.leaders?.find((l) => !l.local)?.member;
   if (!group || group.mode !== 'quorum') return 'Only the leader of a quorum group can give it up or hand it over.';
   if (!leader) return 'No member leads it.';
-  const forbidden = whyNotGroup(group.name);
+  const forbidden = whyNotGroup(group.name, leader);
   return forbidden ? `${forbidden}.` : '';
 }
 
@@ -85,8 +99,9 @@ async function perform(a, to) {
   const body = { verb: a.verb };
   if (c?.kind === 'group') {
     const g = state.groups.get(c.key);
-    Object.assign(body, { group: g.name, mode: g.mode, to });
+    Object.assign(body, { group: g.name, mode: g.mode, to, token: g.leaders?.find((l) => !l.local)?.token });
   } else if (c) body.members = c.names;
+  if (a.confirm && !(await confirmed(a, body))) return;
   try {
     const said = await command(body);
     if (said) toast(said);
@@ -95,9 +110,23 @@ async function perform(a, to) {
   }
 }
 
+// confirmed asks a person whether they want what they asked for.
+function confirmed(a, body) {
+  const box = byId('confirm');
+  if (box.open) return false;
+  byId('confirm-text').textContent = a.confirm.replace('{what}', () => body.group ?? body.members.join(', ')).replace('{to}', () => body.to);
+  byId('confirm-yes').textContent = `${a.label} ${body.to ?? ''}`.trim();
+  box.returnValue = '';
+  box.showModal();
+  byId('confirm-no').focus();
+  return new Promise((answer) => {
+    box.addEventListener('close', () => answer(box.returnValue === 'yes'), { once: true });
+  });
+}
+
 // key does by the keyboard what the buttons do.
 function key(e) {
-  if (e.ctrlKey || e.metaKey || e.altKey || e.target.closest?.('input, select, textarea')) return;
+  if (byId('confirm').open || e.ctrlKey || e.metaKey || e.altKey || e.target.closest?.('input, select, textarea')) return;
   if (e.key === 'Escape') {
     choose(null);
     return;

@@ -1,7 +1,7 @@
 // The council as a picture: members around a circle, the links between them, who supports whom, and a lease as a ring.
 
 import { attr, byId, colour, draw, el, explain, keep, length, rove, short, text } from './dom.js';
-import { areas, choose, mode, now, onChange, opinions, show, shownGroup, state } from './state.js';
+import { areas, choose, leaders, mode, now, onChange, opinions, show, shownGroup, state } from './state.js';
 import { hull } from './hull.js';
 
 const RADIUS = 155;
@@ -128,8 +128,11 @@ function key(e, name) {
 
 // leading returns the leadership that the picture shows of a member.
 function leading(name) {
-  return (shownGroup()?.leaders ?? []).find((l) => l.member === name);
+  return leaders(shownGroup()).find((l) => l.member === name);
 }
+
+// verb is what a member does that takes another one for the leader.
+const verb = { eventual: 'trusts', consistent: 'is managed by' };
 
 function paint(n, name) {
   const m = state.members.get(name);
@@ -137,10 +140,10 @@ function paint(n, name) {
   const group = shownGroup();
   const view = opinions(group).find((v) => v.member === name && v.answered);
   const chosen = state.chosen?.kind === 'member' && state.chosen.names.includes(name);
-  const local = group?.leaders?.find((l) => l.local && l.support?.includes(name));
+  const local = leaders(group).find((l) => l.local && l.support?.includes(name));
   const place = m.state === 'removed' ? 'removed' : m.learning ? `learning${m.learns ? ` ${m.knows ?? 0} of ${m.learns}` : ''}` : m.leaving ? 'leaving' : '';
   const role = lead ? (lead.local ? 'leads its part' : lead.stopping ? 'stops leading' : 'leads')
-    : m.drained ? (m.state !== 'up' ? `drained, ${m.state}` : 'drained') : m.state !== 'up' ? m.state : view?.leader ? `follows ${view.leader}` : local ? `follows ${local.member} locally` : view ? 'sees no leader' : '';
+    : m.drained ? (m.state !== 'up' ? `drained, ${m.state}` : 'drained') : m.state !== 'up' ? m.state : view?.leader ? `${verb[group.mode] ?? 'follows'} ${view.leader}` : local ? `follows ${local.member} locally` : view ? 'sees no leader' : '';
   const how = [place, role].filter((s, i, all) => s && all.indexOf(s) === i && !(i && m.learning)).join(', ');
   attr(n, 'class', `node ${m.state} ${colour(state, name)}${m.learning ? ' learning' : ''}${m.leaving ? ' leaving' : ''}${lead ? (lead.local ? ' leads local-leads' : ' leads') : ''}${chosen ? ' chosen' : ''}`);
   n.dataset.leads = lead ? (lead.local ? 'local' : 'yes') : '';
@@ -165,7 +168,7 @@ function describe(name) {
   if (m.number !== undefined) out.push(`it has the council with number ${m.number}`);
   if (m.problem) out.push(m.problem);
   if (lead) {
-    out.push(`${lead.local ? 'local leader' : 'leads'} of ${shownGroup().name} since ${length(now() - lead.since)} ago`);
+    out.push(`${lead.local ? 'local leader' : 'leads'} of ${shownGroup().name}${lead.since === undefined ? '' : ` since ${length(now() - lead.since)} ago`}`);
     if (lead.until) out.push(`lease runs ${length(Math.max(0, lead.until - now()))} more unless renewed`);
     if (lead.support) out.push(`supported by ${lead.support.join(', ')}`);
   }

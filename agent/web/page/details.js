@@ -1,7 +1,8 @@
 // What is chosen, in words: what it is like, what it leads to, and what happened to it last.
 
 import { byId, el, keep, length, round, stamp, text } from './dom.js';
-import { choose, opinions, shownGroup, state } from './state.js';
+import { choose, leaders as all, opinions, shownGroup, state } from './state.js';
+import { saying } from './views.js';
 
 const RECENT = 3;
 const lines = new Map();
@@ -37,8 +38,8 @@ const member = (n) => ({ label: `member ${n}`, choice: { kind: 'member', names: 
 function ofGroup(c) {
   const g = state.groups.get(c.key);
   if (!g) return { says: ['This group is gone.'], to: [], about: () => false };
-  const leaders = g.leaders ?? [];
-  const says = leaders.map((l) => `${l.member} ${l.local ? 'leads its part' : 'leads'} since ${stamp(l.since)}${l.token ? `, with token ${l.token}` : ''}.`);
+  const leaders = all(g);
+  const says = leaders.map((l) => `${l.member} ${l.local ? 'leads its part' : 'leads'}${l.since === undefined ? ', as it says itself' : ` since ${stamp(l.since)}`}${l.token ? `, with token ${l.token}` : ''}.`);
   return { says: [...says, g.cause && `Reason: ${round(g.cause)} (${stamp(g.changed)}).`], to: leaders.map((l) => member(l.member)), about: (e) => e.group === g.name || e.groups?.includes(g.name) };
 }
 
@@ -48,7 +49,7 @@ function ofMember(c) {
   const group = shownGroup();
   const says = of.map((m) => {
     const v = opinions(group).find((x) => x.member === m.name);
-    const view = !v ? '' : !v.answered ? ' It does not answer.' : v.leader ? ` It says: ${v.leader} leads ${group.name}.` : ` It says: no member leads ${group.name}.`;
+    const view = v ? ` ${saying(group, v)}` : '';
     const drained = m.drained ? ' An operator keeps it from leading (regent undrain).' : '';
     return `${m.name} is ${m.state}${m.problem ? `: ${m.problem}` : ''}.${view}${drained}${m.key ? ` Its key begins with ${m.key}.` : ''}${m.keyProblem ? ` Its key: ${m.keyProblem}.` : ''}`;
   });
@@ -61,7 +62,7 @@ function ofLink(c) {
   const [a, b] = c.names;
   const way = (x, y) => {
     const l = state.links.get(`${x}>${y}`);
-    if (!l) return `How ${y} hears ${x} is not known here.`;
+    if (!l) return `How ${y} hears ${x} is not known${state.about.polls ? `: ${y} does not answer` : ''}.`;
     // Bounds change with every packet: two digits are enough to read.
     const bound = l.state === 'cut' ? '' : l.bound ? `: its last packet took at most ${length(Number(l.bound.toPrecision(1)))}` : '';
     return `${y} hears ${x} ${{ fast: 'in time', slow: 'too late for a fast packet', cut: 'not at all', unknown: 'as far as is known not at all' }[l.state]}${bound}${l.made ? ` (you: ${l.made})` : ''}.`;

@@ -65,8 +65,8 @@ function table() {
   byId('members-table').replaceChildren(el('thead', {}, head), el('tbody', {}, rows));
 }
 
-// knows says whether the source sees a member from the inside: an agent sees only its own.
-const knows = (name) => !state.about.self || state.about.self === name;
+// knows says whether a member has told the source of itself.
+const knows = (m) => !state.about.self || m.tells;
 
 // roundTrip returns the longest of the round trips that a member measures.
 function roundTrip(name) {
@@ -76,7 +76,7 @@ function roundTrip(name) {
 }
 
 const columns = [
-  { label: 'Leads', of: (m) => (knows(m.name) ? m.leading ?? 0 : undefined) },
+  { label: 'Leads', of: (m) => (knows(m) ? m.leading ?? 0 : undefined) },
   { label: 'Own pauses: median', of: (m) => m.pauses && length(m.pauses.median) },
   { label: '99 %', of: (m) => m.pauses && length(m.pauses.p99) },
   { label: 'longest', of: (m) => m.pauses && length(m.pauses.longest) },

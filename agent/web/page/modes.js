@@ -1,7 +1,8 @@
 // The mode that is shown, as tabs, and what leads in it in a sentence.
 
 import { attr, byId, el, keep, text } from './dom.js';
-import { mode, modes, pickMode, shownGroup, state } from './state.js';
+import { leaders, mode, modes, opinions, pickMode, shownGroup, state } from './state.js';
+import { summary } from './views.js';
 
 const says = {
   quorum: 'At most one member leads a group, with a lease from a majority. The crown marks it, and the ring is what is left of its lease.',
@@ -33,7 +34,7 @@ export function count(counts) {
 }
 
 export function update(changed) {
-  if (['groups', 'shown', 'about'].some((w) => changed.has(w))) render();
+  if (['groups', 'shown', 'about', 'polled'].some((w) => changed.has(w))) render();
 }
 
 function render() {
@@ -50,10 +51,11 @@ function render() {
   text(byId('headline'), headline(shownGroup()));
 }
 
-// headline says in a sentence who leads the group that is shown.
+// headline says in a sentence who leads the group that is shown. Where members say different things, it says whose word it is.
 function headline(g) {
   if (!g) return state.about.kind ? 'No program has campaigned for a group yet.' : '';
-  const lead = (g.leaders ?? []).filter((l) => g.mode !== 'quorum' || !l.local);
-  if (!lead.length) return `No member leads ${g.name}${g.cause ? `: ${g.cause}` : ''}.`;
-  return `${lead.map((l) => `${l.member} ${g.mode === 'consistent' ? 'manages' : 'leads'} ${l.local && l.support ? l.support.join(', ') : g.name}`).join('; ')}.`;
+  const lead = leaders(g).filter((l) => g.mode !== 'quorum' || !l.local);
+  const whose = state.about.self && g.mode !== 'local' && summary(g, opinions(g)).differ ? `, as ${state.about.self} sees it` : '';
+  if (!lead.length) return `No member leads ${g.name}${g.cause ? `: ${g.cause}` : ''}${whose}.`;
+  return `${lead.map((l) => `${l.member} ${g.mode === 'consistent' ? 'manages' : 'leads'} ${l.local && l.support ? l.support.join(', ') : g.name}`).join('; ')}${whose}.`;
 }

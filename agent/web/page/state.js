@@ -194,17 +194,18 @@ function keepKey(key) {
 // refusals are why the person who looks may not operate a group, by its name.
 const refusals = new Map();
 
-// whyNotGroup returns why the person who looks may not operate a group; empty if they may, or while the server has not answered.
-export function whyNotGroup(name) {
+// whyNotGroup returns why the person who looks may not operate a group that a member leads; empty if they may, or while the server has not answered.
+export function whyNotGroup(name, leader) {
   if (!state.session?.key && !state.session?.loggedIn) return '';
   if (!refusals.has(name)) {
-    refusals.set(name, '');
+    refusals.set(name, {});
     fetch(`api/session?group=${encodeURIComponent(name)}`).then((a) => a.json()).then((s) => {
-      refusals.set(name, s.groupReason ?? '');
+      refusals.set(name, s);
       touch('session');
     }, () => refusals.delete(name));
   }
-  return refusals.get(name);
+  const { groupReason, groupRemoteReason } = refusals.get(name);
+  return groupReason || (leader !== state.about.self && groupRemoteReason) || '';
 }
 
 function watch() {
@@ -294,9 +295,6 @@ export function shownGroup() {
   return null;
 }
 
-// leadKey names a leadership: two members agree if they name the same one.
-export const leadKey = (v) => (v.leader ? `${v.leader} ${v.token ?? ''}` : '');
-
 // opinions returns what each member says of a group, as far as that is known: the source knows all members from the inside, or has asked them.
 export function opinions(group) {
   if (!group) return [];
@@ -306,11 +304,19 @@ export function opinions(group) {
   return [...state.members.values()].filter((m) => m.state !== 'removed').map((m) => ({ ...said.get(m.name), member: m.name, answered: said.has(m.name) }));
 }
 
+// leaders returns all that lead a group: those that the source knows and, where each member speaks for itself, those that say it of themselves.
+export function leaders(group) {
+  const all = group?.leaders ?? [];
+  if (!state.about.polls || !['local', 'eventual'].includes(group?.mode)) return all;
+  const own = opinions(group).filter((v) => v.answered && v.leader === v.member && !all.some((l) => l.member === v.member));
+  return [...all, ...own.map((v) => ({ member: v.member, support: v.support, local: group.mode === 'local' }))];
+}
+
 // areas returns the parts into which a group's members fall: a leader with those who support it or, where that is not
 // known, with those who believe in it.
 export function areas(group) {
   if (!group) return [];
-  return (group.leaders ?? []).map((leader) => {
+  return leaders(group).map((leader) => {
     let members = leader.support;
     if (!members?.length) {
       members = opinions(group).filter((v) => v.leader === leader.member).map((v) => v.member);

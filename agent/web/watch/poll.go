@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/regentproject/regent/agent/web"
 	"github.com/regentproject/regent/view"
 )
 
@@ -17,9 +18,10 @@ const (
 	pollsKept = 64
 )
 
-// A poll asks all members who leads a group, and keeps what they said for other pages.
+// A poll asks all members what they say of a group, and keeps what they said for other pages.
 type poll struct {
-	ask func(ctx context.Context, group string) ([]view.MemberView, error)
+	// ask is for quorum groups, and others for those of the other modes.
+	ask, others func(ctx context.Context, group string) ([]view.MemberView, error)
 
 	mu sync.Mutex
 	// known are answers by group.
@@ -38,17 +40,21 @@ type polled struct {
 	Error string `json:"error,omitempty"`
 }
 
-func newPoll(ask func(ctx context.Context, group string) ([]view.MemberView, error)) *poll {
-	return &poll{ask: ask, known: make(map[string]*polled)}
+func newPoll(ask, others func(ctx context.Context, group string) ([]view.MemberView, error)) *poll {
+	return &poll{ask: ask, others: others, known: make(map[string]*polled)}
 }
 
 func (p *poll) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	group := r.URL.Query().Get("group")
-	a := p.of(group)
+	group, mode := r.URL.Query().Get("group"), web.Mode(r.URL.Query().Get("mode"))
+	ask := p.others
+	if mode == web.Quorum {
+		ask = p.ask
+	}
+	a := p.of(string(mode) + ":" + group)
 	a.mu.Lock() // pages that come meanwhile get the same answer
 	defer a.mu.Unlock()
 	if a.at.IsZero() || time.Since(a.at) >= pollAge {
-		views, err := p.ask(r.Context(), group)
+		views, err := ask(r.Context(), group)
 		a.Views, a.Error, a.at = views, "", time.Now()
 		if err != nil {
 			a.Error = err.Error()

@@ -15,8 +15,13 @@ import (
 
 // actions is what an agent can be asked for. It passes orders on to the host whose program leads.
 var actions = []web.Action{
-	{Verb: "resign", On: "group", Label: "Resign", Help: "ask the program that leads to stop, on whatever host, and give the group up", Key: "g", Grave: true},
-	{Verb: "transfer", On: "group", Label: "Hand over to", Help: "ask the program that leads to stop, on whatever host, and hand the group over"},
+	{Verb: "resign", On: "group", Label: "Resign", Help: "ask the program that leads to stop, on whatever host, and give the group up", Key: "g", Grave: true,
+		Confirm: "Ask the program that leads {what} to stop, and give the group up?"},
+	{Verb: "transfer", On: "group", Label: "Hand over to", Help: "ask the program that leads to stop, on whatever host, and hand the group over",
+		Confirm: "Ask the program that leads {what} to stop, and hand the group over to {to}?"},
+	{Verb: "drain", On: "member", Label: "Drain", Help: "move all leadership away from it, and keep it away, also after a restart", If: []string{"undrained"}, Grave: true,
+		Confirm: "Drain {what}? It hands over all that it leads, and leads nothing until it is undrained, also after a restart. It votes as before."},
+	{Verb: "undrain", On: "member", Label: "Undrain", Help: "let its programs lead again", If: []string{"drained"}, Confirm: "Let programs of {what} lead again?"},
 }
 
 // state returns what an agent knows, as the page shows it.
@@ -68,9 +73,7 @@ func member(status *api.AgentStatus, m *regent.PeerStatus) web.Member {
 	}
 	switch {
 	case m.Self:
-		out.Leading, out.Realtime = status.Leading, status.Realtime
-		out.PacketsIn, out.PacketsOut = status.PacketsIn, status.PacketsOut
-		out.Pauses = web.PausesOf(&status.Status, status.Timing.Survives)
+		tells(&out, status)
 		out.Problem = status.Waiting
 		if out.Problem != "" {
 			out.State = web.Joining
@@ -88,7 +91,14 @@ func member(status *api.AgentStatus, m *regent.PeerStatus) web.Member {
 	return out
 }
 
-// link returns how this member hears another.
+// tells shows what a member says of itself.
+func tells(m *web.Member, status *api.AgentStatus) {
+	m.Tells, m.Leading, m.Realtime = true, status.Leading, status.Realtime
+	m.PacketsIn, m.PacketsOut = status.PacketsIn, status.PacketsOut
+	m.Pauses = web.PausesOf(&status.Status, status.Timing.Survives)
+}
+
+// link returns how a member hears another.
 func link(status *api.AgentStatus, m *regent.PeerStatus) web.Link {
 	l := web.Link{From: m.Name, To: status.Name, State: web.Unknown}
 	if m.Heard && !m.Silent {
@@ -112,6 +122,5 @@ func group(status *api.AgentStatus, g *api.GroupInfo, since func(time.Time) time
 		l.Until, l.Lease = now+g.Remaining, max(g.Remaining, status.Timing.Lease)
 	}
 	out.Leaders = []web.Leader{l}
-	out.Views = []web.MemberView{{Member: status.Name, Leader: g.Leader, Cause: g.Cause.String()}}
 	return out
 }

@@ -4,7 +4,8 @@
 //	watch.go  the source, and who may do what
 //	state.go  what the agent knows, as the page shows it
 //	past.go   leaderships, and incidents: one for all changes that have one cause
-//	poll.go   what the members say of a group, for pages that show it
+//	poll.go   what the members say of a quorum group, for pages that show it
+//	ask.go    what the members say of themselves, and of groups of the other modes
 package watch
 
 import (
@@ -30,8 +31,10 @@ type Agent interface {
 	Changes() []api.Change
 	CouncilChanges() []api.CouncilChange
 	Views(ctx context.Context, group string) ([]view.MemberView, error)
-	Resign(ctx context.Context, group string) error
-	Transfer(ctx context.Context, group, to string) error
+	Reports(ctx context.Context, groups []string) []api.Report
+	Resign(ctx context.Context, group string, token uint64) error
+	Transfer(ctx context.Context, group, to string, token uint64) error
+	Drain(ctx context.Context, member string, drain bool) (api.Drained, error)
 }
 
 // Dashboard serves the page for an agent.
@@ -45,8 +48,9 @@ const (
 
 // source asks an agent.
 type source struct {
-	agent Agent
-	store *web.Store
+	agent   Agent
+	store   *web.Store
+	reports *reports
 
 	mu sync.Mutex
 	// viewers counts the pages; stop ends the asking when the last has gone.
@@ -55,10 +59,10 @@ type source struct {
 }
 
 func handler(a Agent, may func(*http.Request) bool) http.Handler {
-	s := &source{agent: a}
+	s := &source{agent: a, reports: newReports(a)}
 	started := a.Status().Started
 	s.store = web.NewStore(func() time.Duration { return time.Since(started) })
-	page := web.Handler(s.store, web.Options{Do: s.do, May: may, Beside: map[string]http.Handler{"/api/views": newPoll(a.Views)}})
+	page := web.Handler(s.store, web.Options{Do: s.do, May: may, Beside: map[string]http.Handler{"/api/views": newPoll(a.Views, s.reports.views)}})
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if strings.HasSuffix(r.URL.Path, "/api/events") {
 			s.addViewer()
@@ -79,6 +83,7 @@ func (s *source) addViewer() {
 	s.refresh()
 	ctx, cancel := context.WithCancel(context.Background())
 	s.stop = cancel
+	go s.reports.keep(ctx)
 	go func() {
 		for pause := refreshInterval; ; {
 			select {
@@ -105,7 +110,9 @@ func (s *source) removeViewer() {
 // refresh asks the agent how everything stands.
 func (s *source) refresh() {
 	status := s.agent.Status()
-	s.store.Replace(state(&status, s.agent.Members(), s.agent.Groups(), s.agent.Changes(), s.agent.CouncilChanges(), time.Since(status.Started)))
+	st := state(&status, s.agent.Members(), s.agent.Groups(), s.agent.Changes(), s.agent.CouncilChanges(), time.Since(status.Started))
+	addReports(st, s.reports.latest())
+	s.store.Replace(st)
 }
 
 // orderTimeout is how long a program here may take to stop when somebody presses a button.
@@ -115,18 +122,30 @@ const orderTimeout = 30 * time.Second
 func (s *source) do(ctx context.Context, c web.Command) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, orderTimeout)
 	defer cancel()
-	var err error
-	switch c.Verb {
+	defer s.refresh()
+	switch drain := c.Verb == "drain"; c.Verb {
 	case "resign":
-		err = s.agent.Resign(ctx, c.Group)
+		return "resign " + c.Group, s.agent.Resign(ctx, c.Group, c.Token)
 	case "transfer":
-		err = s.agent.Transfer(ctx, c.Group, c.To)
-	default:
-		err = fmt.Errorf("%q: an agent can be asked to resign and to transfer", c.Verb)
+		return "transfer " + c.Group + " " + c.To, s.agent.Transfer(ctx, c.Group, c.To, c.Token)
+	case "drain", "undrain":
+		if len(c.Members) != 1 {
+			return "", fmt.Errorf("%s: %d members: name one", c.Verb, len(c.Members))
+		}
+		done, err := s.agent.Drain(ctx, c.Members[0], drain)
+		return drained(&done), err
 	}
-	s.refresh()
-	if err != nil {
-		return "", err
+	return "", fmt.Errorf("%q: an agent can be asked to resign, transfer, drain and undrain", c.Verb)
+}
+
+// drained says what became of a drain or an undrain.
+func drained(d *api.Drained) string {
+	if !d.Drained {
+		return d.Member + " is not drained: its programs may lead"
 	}
-	return strings.TrimSpace(fmt.Sprintf("%s %s %s", c.Verb, c.Group, c.To)), nil
+	text := fmt.Sprintf("%s is drained; groups that moved to other hosts: %d", d.Member, d.Moved)
+	if none := len(d.Leaderless) + d.MoreLeaderless; none > 0 {
+		text += fmt.Sprintf("; groups without a leader, because no program campaigns elsewhere: %d", none)
+	}
+	return text
 }

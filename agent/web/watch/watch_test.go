@@ -39,6 +39,8 @@ type fake struct {
 	council []api.CouncilChange
 	orders  []string
 	asked   atomic.Int64
+	// reporting are the members that answer when they are asked for reports, and rounds the groups of each time that they were.
+	reporting, rounds []string
 }
 
 func (f *fake) Status() api.AgentStatus      { f.asked.Add(1); return f.status }
@@ -56,16 +58,38 @@ func (f *fake) Views(_ context.Context, group string) ([]view.MemberView, error)
 
 func (f *fake) CouncilChanges() []api.CouncilChange { return f.council }
 
-func (f *fake) Resign(_ context.Context, group string) error {
+// Reports are those of the members that the fake has, with one pause each. Each takes itself for the leader of every group.
+func (f *fake) Reports(_ context.Context, groups []string) (out []api.Report) {
+	f.rounds = append(f.rounds, strings.Join(groups, " "))
+	for _, m := range f.reporting {
+		r := api.Report{Status: api.AgentStatus{Status: regent.Status{Name: m, PauseCount: 1, PauseBuckets: []regent.PauseBucket{{Upper: time.Millisecond, Count: 1}}}, Timing: api.TimingInfo{Survives: time.Second}},
+			Members: []regent.PeerStatus{{Name: m, Self: true}, {Name: "x", Heard: true, Fast: true}}}
+		for range groups {
+			r.Views = append(r.Views, view.MemberView{Member: m, Answered: true, Leader: m})
+		}
+		out = append(out, r)
+	}
+	return out
+}
+
+func (f *fake) Drain(_ context.Context, member string, drain bool) (api.Drained, error) {
+	f.orders = append(f.orders, fmt.Sprint("drain ", member, " ", drain))
+	if member == "c" {
+		return api.Drained{}, errors.New("no other host could lead")
+	}
+	return api.Drained{Member: member, Drained: drain, Moved: 3, Leaderless: []string{"g"}, MoreLeaderless: 1}, nil
+}
+
+func (f *fake) Resign(_ context.Context, group string, token uint64) error {
 	if group == "elsewhere" {
 		return errors.New("group elsewhere: b leads it: ask its agent")
 	}
-	f.orders = append(f.orders, "resign "+group)
+	f.orders = append(f.orders, fmt.Sprint("resign ", group, " ", token))
 	return nil
 }
 
-func (f *fake) Transfer(_ context.Context, group, to string) error {
-	f.orders = append(f.orders, "transfer "+group+" "+to)
+func (f *fake) Transfer(_ context.Context, group, to string, token uint64) error {
+	f.orders = append(f.orders, fmt.Sprint("transfer ", group, " ", to, " ", token))
 	return nil
 }
 
@@ -189,10 +213,10 @@ func TestTheAgentIsAskedOnlyWhileSomebodyLooks(t *testing.T) {
 func TestMembersAreAskedForAllPagesAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &fake{}
-		h := newPoll(f.Views)
+		h := newPoll(f.Views, nil)
 		get := func(group string) string {
 			w := httptest.NewRecorder()
-			h.ServeHTTP(w, httptest.NewRequest("GET", "/api/views?group="+group, nil))
+			h.ServeHTTP(w, httptest.NewRequest("GET", "/api/views?mode=quorum&group="+group, nil))
 			return strings.TrimSpace(w.Body.String())
 		}
 		const said = `"views":[{"member":"a","answered":true,"leader":"b","token":7},{"member":"b","answered":false}]`
@@ -233,14 +257,15 @@ func TestCommandsGoToTheAgent(t *testing.T) {
 		defer answer.Body.Close()
 		return answer.StatusCode
 	}
-	for body, want := range map[string]int{`{"verb":"resign","group":"g"}`: 200, `{"verb":"transfer","group":"g","to":"b"}`: 200,
-		`{"verb":"resign","group":"elsewhere"}`: 409, `{"verb":"crash","members":["a"]}`: 409} {
+	for body, want := range map[string]int{`{"verb":"resign","group":"g","token":"7"}`: 200, `{"verb":"transfer","group":"g","to":"b"}`: 200,
+		`{"verb":"resign","group":"elsewhere"}`: 409, `{"verb":"crash","members":["a"]}`: 409, `{"verb":"drain","members":["b"]}`: 200, `{"verb":"undrain","members":["b"]}`: 200,
+		`{"verb":"drain","members":["a","b"]}`: 409, `{"verb":"drain"}`: 409, `{"verb":"drain","members":["c"]}`: 409} {
 		if got := post(body); got != want {
 			t.Errorf("%s: %d", body, got)
 		}
 	}
 	slices.Sort(f.orders)
-	if !slices.Equal(f.orders, []string{"resign g", "transfer g b"}) {
+	if !slices.Equal(f.orders, []string{"drain b false", "drain b true", "drain c true", "resign g 7", "transfer g b 0"}) {
 		t.Errorf("orders were %q", f.orders)
 	}
 	may = false
