@@ -1,9 +1,11 @@
 package view
 
 import (
-	"slices"
+	"fmt"
+	"strings"
 	"time"
 
+	"github.com/regentproject/regent/internal/names"
 	"github.com/regentproject/regent/why"
 )
 
@@ -13,6 +15,8 @@ type Incident struct {
 	Turnover
 	// All are the changes of all groups, in the order in which they happened.
 	All []Turnover
+	// Place is that of the first of them in the list that the incident was found in.
+	Place int
 }
 
 // incidentWindow is within what time changes of several groups belong together.
@@ -22,29 +26,51 @@ const incidentWindow = time.Second
 // first of each.
 func Incidents(turnovers []Turnover) []Incident {
 	type likeness struct {
+		mode     Mode
 		from, to string
 		cause    why.Kind
 		member   string
 		seen     bool
 	}
+	type part struct {
+		likeness
+		group string
+	}
 	var out []Incident
 	last := make(map[likeness]int) // the place of the latest incident of a kind
+	parts := make(map[part]int)    // the same, for each of its groups
 	for i := range turnovers {
 		t := &turnovers[i]
-		is := likeness{t.From, t.To, t.Cause.Why, t.Cause.Member, t.Seen}
-		at, ok := last[is]
-		if ok && t.At.Sub(out[at].At).Abs() <= incidentWindow && !out[at].has(t.Group) {
+		is := part{likeness{t.Mode, t.From, t.To, t.Cause.Why, t.Cause.Member, t.Seen}, t.Group}
+		at, ok := last[is.likeness]
+		in, has := parts[is]
+		if ok && t.At.Sub(out[at].At).Abs() <= incidentWindow && !(has && in == at) {
 			out[at].All = append(out[at].All, *t)
 			out[at].Gap = max(out[at].Gap, t.Gap)
+			parts[is] = at
 			continue
 		}
-		last[is] = len(out)
-		out = append(out, Incident{*t, []Turnover{*t}})
+		last[is.likeness], parts[is] = len(out), len(out)
+		out = append(out, Incident{*t, []Turnover{*t}, i})
 	}
 	return out
 }
 
-// has says that a group is in it.
-func (i *Incident) has(group string) bool {
-	return slices.ContainsFunc(i.All, func(t Turnover) bool { return t.Group == group })
+// groupsNamed is how many groups of an incident are named.
+const groupsNamed = 3
+
+// Groups names the groups if there are several: "3 groups: billing, cache, mail". It is empty if there is one.
+func (i *Incident) Groups() string {
+	if len(i.All) < 2 {
+		return ""
+	}
+	var first []string
+	for n := range min(groupsNamed, len(i.All)) {
+		first = append(first, names.Label(i.All[n].Group))
+	}
+	text := fmt.Sprintf("%d groups: %s", len(i.All), strings.Join(first, ", "))
+	if more := len(i.All) - len(first); more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	return text
 }

@@ -285,6 +285,9 @@ func (s *server) lead(ctx context.Context, p *program, l leadership) {
 	<-ctx.Done()
 	e = p.about(Stops)
 	e.Token, e.Text = tokenOf(l), context.Cause(ctx).Error()
+	if cause := new(regent.Cause); errors.As(context.Cause(ctx), cause) {
+		e.Cause = cause
+	}
 	s.say(e)
 	entry.End(e.Text)
 }

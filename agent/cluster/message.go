@@ -60,6 +60,8 @@ type Event struct {
 	Status  *regent.Status      `json:"status,omitempty"`
 	Members []regent.PeerStatus `json:"members,omitempty"`
 	Council *roster.Council     `json:"council,omitempty"`
+	// Cause is of Stops, if there is one.
+	Cause *regent.Cause `json:"cause,omitempty"`
 	// Text is for people.
 	Text string `json:"text,omitempty"`
 }

@@ -45,7 +45,7 @@ func (d *director) Write(b []byte) (int, error) {
 func TestDemonstrationByCommands(t *testing.T) {
 	in, to := io.Pipe()
 	d := &director{in: to, scene: []scene{
-		{"leads with token", "crash leader"}, {"leads with token", "cut leader"}, {"leads with token", "frobnicate a"},
+		{"was elected", "crash leader"}, {" leads after ", "cut leader"}, {" leads after ", "frobnicate a"},
 		{"no such command", "crash nobody"}, {"no such member", "quit"}}}
 	t.Setenv("TMPDIR", t.TempDir())
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -68,7 +68,7 @@ func TestDemonstrationByCommands(t *testing.T) {
 func TestDemonstrationAddsAndRemovesMembers(t *testing.T) {
 	in, to := io.Pipe()
 	d := &director{in: to, scene: []scene{
-		{"leads with token", "add"}, {"council: member d added, number ", "crash c"}, {"c is gone", "add f"}, {"council: member f added, number ", "remove c"},
+		{"was elected", "add"}, {"council: member d added, number ", "crash c"}, {"c is gone", "add f"}, {"council: member f added, number ", "remove c"},
 		{"council: member c removed, number ", "add d"}, {"add d: is there already", "add c"}, {"council: member c added, number ", "remove leader"}, {"removed, number ", "cancel"}, {"no change is running", "quit"}}}
 	t.Setenv("TMPDIR", t.TempDir())
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
@@ -177,18 +177,22 @@ func TestTheCauseIsWhyAProgramWasAskedToStop(t *testing.T) {
 		v.Group = "g"
 		return m.apply(&cluster.Event{Member: "b", What: cluster.Saw, Group: "g", View: &v}, plain)
 	}
+	leads := func(token uint64) {
+		m.apply(&cluster.Event{Member: "b", What: cluster.Leads, Group: "g", Token: token}, plain)
+		saw(regent.View{Leader: "b", Token: token, Mine: true})
+	}
 	lost := regent.Cause{Why: why.LeaseExpired, Member: "b"}
-	saw(regent.View{Leader: "b", Mine: true})
-	saw(regent.View{Leader: "b", Mine: true, Stopping: true, Cause: lost})
-	if news := saw(regent.View{Cause: regent.Cause{Why: why.Resigned, Member: "b"}}); !strings.Contains(news, "lease expired b") {
+	leads(1)
+	saw(regent.View{Leader: "b", Token: 1, Mine: true, Stopping: true, Cause: lost})
+	if news := saw(regent.View{Cause: regent.Cause{Why: why.Resigned, Member: "b"}}); !strings.Contains(news, "b did not renew its lease; no leader") {
 		t.Errorf("the news are %q", news)
 	}
 	if cause := m.elections[0].cause; cause != "lease expired b" {
 		t.Errorf("the cause is %q", cause)
 	}
 	// One that resigns of its own will has resigned.
-	saw(regent.View{Leader: "b", Mine: true})
-	if news := saw(regent.View{Cause: regent.Cause{Why: why.Resigned, Member: "b"}}); !strings.Contains(news, "resigned b") {
+	leads(2)
+	if news := saw(regent.View{Cause: regent.Cause{Why: why.Resigned, Member: "b"}}); !strings.Contains(news, "b gave the group up; no leader") {
 		t.Errorf("the news are %q", news)
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/regentproject/regent/agent/cluster/journal"
 	"github.com/regentproject/regent/agent/web"
 	"github.com/regentproject/regent/roster"
+	"github.com/regentproject/regent/view"
 	"github.com/regentproject/regent/why"
 )
 
@@ -24,7 +25,7 @@ type model struct {
 	members   map[string]*row
 	elections []*election
 	// log is what happened, oldest first, and entries counts all there ever was.
-	log     []web.Entry
+	log     []news
 	entries uint64
 	chosen  int
 	// leaderships and changes are counted, and overlap is how long two programs led one quorum group at once: zero.
@@ -62,8 +63,13 @@ type election struct {
 	changed     time.Duration
 	cause       string
 	changes     int
-	// lost says that the cause is why there is no leader.
-	lost bool
+	// lost says that the cause is why there is no leader. doubted is what a member reported while the lease was still running; nil: nothing.
+	lost    bool
+	doubted *loss
+	// tracker finds changes of leader. holder and token are of the last leadership that it knows.
+	tracker view.Tracker
+	holder  string
+	token   uint64
 }
 
 // leadership is one leadership of one program.
@@ -122,14 +128,16 @@ func (m *model) leader() string {
 }
 
 // addEntry adds a line to the log and returns it.
-func (m *model) addEntry(e web.Entry) string {
+func (m *model) addEntry(e web.Entry) string { return m.put(news{Entry: e}) }
+
+func (m *model) put(n news) string {
 	m.entries++
-	e.ID = m.entries
-	m.log = append(m.log, e)
+	n.ID = m.entries
+	m.log = append(m.log, n)
 	if n := len(m.log) - logKept; n > 0 {
 		m.log = slices.Delete(m.log, 0, n)
 	}
-	return newsLine(&e)
+	return newsLine(&n.Entry)
 }
 
 // newsLine shows an entry of the log in a terminal.
@@ -160,7 +168,9 @@ func (m *model) apply(e *cluster.Event, since func(cluster.Time) time.Duration) 
 			return ""
 		}
 		entry.Group = g.name
-		m.elect(g, e, at, since, &entry)
+		if turn := m.elect(g, e, at, since, &entry); turn != nil {
+			return m.addTurn(at, turn)
+		}
 	case cluster.Said:
 		m.updateStatus(r, e, at)
 	case cluster.Recovered:
@@ -196,29 +206,35 @@ func recovered(e *cluster.Event) string {
 	return fmt.Sprintf("%s recovered what %s left behind", e.Member, e.Text)
 }
 
-// elect notes what happened in a group.
-func (m *model) elect(g *election, e *cluster.Event, at time.Duration, since func(cluster.Time) time.Duration, entry *web.Entry) {
+// elect notes what happened in a group. It returns a change of the leader of a quorum group; what else is news is in entry.
+func (m *model) elect(g *election, e *cluster.Event, at time.Duration, since func(cluster.Time) time.Duration, entry *web.Entry) (turn *view.Turnover) {
 	switch e.What {
 	case cluster.Leads:
 		g.begin(e, at)
 		m.leaderships++
-		entry.Text, entry.Tone = fmt.Sprintf("%s leads with token %d", e.Member, e.Token), "good"
 		if e.Local {
-			entry.Text = fmt.Sprintf("%s leads locally, for %s", e.Member, strings.Join(e.Support, " "))
+			entry.Text, entry.Tone = fmt.Sprintf("%s leads locally, for %s", e.Member, strings.Join(e.Support, " ")), "good"
 		}
 		if !g.besideGroup(e.Local) {
-			g.leaderGained(at, e.Member)
+			turn = g.leaderGained(at, e.Member, e.Token)
 		}
 	case cluster.Stops:
-		if r := g.leadership(e.Member, e.Token, e.Local); r != nil {
+		r := g.leadership(e.Member, e.Token, e.Local)
+		if r != nil {
 			r.end(at, reason(e.Text))
-			if r == g.latest(r.local) && !g.besideGroup(r.local) {
-				g.leaderLost(at, reason(e.Text))
-			}
 		}
-		entry.Text, entry.Tone = e.Member+" stops: "+reason(e.Text), "bad"
-		if g.besideGroup(e.Local) {
-			entry.Text = e.Member + " stops leading locally: " + reason(e.Text)
+		switch {
+		case e.Local:
+			entry.Text, entry.Tone = e.Member+" stops leading locally: "+reason(e.Text), "bad"
+			if r == g.latest(true) && !g.besideGroup(true) {
+				g.leaderLost(at, causeOf(e), reason(e.Text))
+			}
+		case r != nil && r == g.latest(false):
+			turn, _ = g.leaderLost(at, causeOf(e), reason(e.Text))
+		default:
+			if next := g.latest(false); next != nil && at-next.from >= sameNews { // it was paused, or cut off
+				entry.Text = e.Member + " learns that it no longer leads: " + reason(e.Text)
+			}
 		}
 	case cluster.Held:
 		if r := g.leadership(e.Member, e.Token, e.Local); r != nil && e.Until > 0 {
@@ -229,14 +245,23 @@ func (m *model) elect(g *election, e *cluster.Event, at time.Duration, since fun
 		}
 	case cluster.Saw:
 		m.changes++
-		m.viewChanged(g, e, at, entry)
+		turn = m.viewChanged(g, e, at, entry)
 	}
+	return turn
+}
+
+// causeOf returns why a program must stop.
+func causeOf(e *cluster.Event) why.Cause {
+	if e.Cause != nil {
+		return *e.Cause
+	}
+	return why.Cause{}
 }
 
 // reason returns why a program must stop, without saying that it must.
 func reason(text string) string {
-	if _, why, ok := strings.Cut(text, ": "); ok && strings.HasPrefix(text, "must stop leading ") {
-		return why
+	if _, cause, ok := strings.Cut(text, ": "); ok && strings.HasPrefix(text, "must stop leading ") {
+		return cause
 	}
 	return text
 }
@@ -254,8 +279,8 @@ func (g *election) latest(local bool) *leadership {
 	return nil
 }
 
-// viewChanged notes what a member believes now.
-func (m *model) viewChanged(g *election, e *cluster.Event, at time.Duration, entry *web.Entry) {
+// viewChanged notes what a member believes now. It returns the change of leader that begins with it; nil if none does.
+func (m *model) viewChanged(g *election, e *cluster.Event, at time.Duration, entry *web.Entry) *view.Turnover {
 	views, v, member := g.views, e.View, e.Member
 	if g.besideGroup(e.Local) {
 		views = g.beside
@@ -263,7 +288,7 @@ func (m *model) viewChanged(g *election, e *cluster.Event, at time.Duration, ent
 	views[member] = *v
 	if g.mode == web.Eventual || g.mode == web.Consistent {
 		m.trustChanged(g, e, at, entry)
-		return
+		return nil
 	}
 	key := fmt.Sprint(member, e.Local)
 	if v.Leader != "" {
@@ -271,7 +296,10 @@ func (m *model) viewChanged(g *election, e *cluster.Event, at time.Duration, ent
 		if v.Stopping {
 			g.stopping[key] = v.Cause
 		}
-		return
+		if !e.Local {
+			g.stop(v, member, at)
+		}
+		return nil
 	}
 	cause := v.Cause
 	// A program that stops because its lease ends says so as any other that gives the group up. What counts is why it was
@@ -281,11 +309,14 @@ func (m *model) viewChanged(g *election, e *cluster.Event, at time.Duration, ent
 	}
 	delete(g.stopping, key)
 	// What happens to local leaders beside a group is not news of the group.
-	if cause.Why == why.Started || g.besideGroup(e.Local) {
-		return
+	if cause.Why == why.Started || g.besideGroup(e.Local) || g.isLate(member, cause, at) {
+		return nil
 	}
-	g.leaderLost(at, cause.String())
-	entry.Text = fmt.Sprintf("%s sees no leader: %v", member, cause)
+	turn, partly := g.leaderLost(at, cause, cause.String())
+	if partly || g.mode != web.Quorum {
+		entry.Text = fmt.Sprintf("%s sees no leader: %v", member, cause)
+	}
+	return turn
 }
 
 // trustChanged notes which member another one trusts in a group without leases. A member that trusts itself leads: in an eventual group as far as it
@@ -321,28 +352,9 @@ func (g *election) openLeadership(member string) *leadership {
 	return nil
 }
 
-// leaderGained notes that a group has a leader, and why it needed one.
-func (g *election) leaderGained(at time.Duration, member string) {
-	cause := "elected " + member
-	if g.lost {
-		cause += ", after: " + g.cause
-	}
-	g.change(at, cause)
-}
-
-// leaderLost notes why a group has no leader. What is heard first counts: others find out later, and only what they see.
-func (g *election) leaderLost(at time.Duration, cause string) {
-	// Who is cut off does not see the leader that others have.
-	if r := g.currentLeadership(); g.lost || r != nil && r.until > at {
-		return
-	}
-	g.change(at, cause)
-	g.lost = true
-}
-
 // change notes that the leader of a group, or its absence, changed.
 func (g *election) change(at time.Duration, cause string) {
-	g.changed, g.cause, g.lost = at, cause, false
+	g.changed, g.cause, g.lost, g.doubted = at, cause, false, nil
 	g.changes++
 }
 
@@ -443,9 +455,16 @@ func (m *model) processExited(e *cluster.Event, at time.Duration) {
 		for _, r := range g.leaderships {
 			if r.member == e.Member && !r.over {
 				r.end(at, "its process ended")
-				g.leaderLost(at, e.Member+" is gone")
+				m.leaderGone(g, e.Member, at)
 			}
 		}
+	}
+}
+
+// leaderGone notes that the process has ended that led a group. All that the other members can know is that it is silent.
+func (m *model) leaderGone(g *election, member string, at time.Duration) {
+	if turn, _ := g.leaderLost(at, why.Cause{Why: why.Suspected, Member: member}, member+" is gone"); turn != nil {
+		m.addTurn(at, turn)
 	}
 }
 

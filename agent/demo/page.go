@@ -152,7 +152,7 @@ func (s *demonstration) recordCrashEnd(e *cluster.Event) {
 			x.from, x.to, x.over, x.proven = s.since(r.Since), s.since(r.Seen), true, true
 			x.cause = "its process ended"
 			s.model.overlap += g.overlap(x)
-			g.leaderLost(s.since(e.At), e.Member+" is gone")
+			s.model.leaderGone(g, e.Member, s.since(e.At))
 		}
 	}
 }

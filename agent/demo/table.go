@@ -41,8 +41,8 @@ func (m *model) table(t *cluster.Cluster, at time.Duration, page string, width, 
 	tour := m.tourLines()
 	room := height - len(lines) - len(tour) - len(help) - 1
 	if room > 2 {
-		news := m.news(room - 2)
-		lines = slices.Concat(lines, []string{"", "what happened:"}, news, make([]string, room-2-len(news)))
+		latest := m.latest(room - 2)
+		lines = slices.Concat(lines, []string{"", "what happened:"}, latest, make([]string, room-2-len(latest)))
 	}
 	lines = slices.Concat(lines, []string{""}, tour, help)
 	for i, l := range lines {
@@ -62,41 +62,16 @@ func cut(line string, width int) string {
 // sameNews is how far apart entries may be that say the same of several members.
 const sameNews = time.Second
 
-// news returns the last entries of the log: those about the first group, unless all groups are shown. What several members report at about the same time is
-// one line.
-func (m *model) news(lines int) []string {
-	type item struct {
-		web.Entry
-		members []string
-		rest    string
-	}
-	var all []item
-	for _, e := range m.log {
-		if e.Group != "" && e.Group != m.elections[0].name && !m.others {
-			continue
-		}
-		rest, same := sharedNews(&e)
-		i := slices.IndexFunc(all, func(o item) bool {
-			return same && o.rest == rest && o.Group == e.Group && e.At-o.At < sameNews
-		})
-		if i >= 0 {
-			all[i].members = append(all[i].members, e.Member)
-			continue
-		}
-		if !same {
-			rest = ""
-		}
-		all = append(all, item{e, []string{e.Member}, rest})
-	}
+// latest returns the last entries of the log as lines: those about the first group, unless all groups are shown.
+func (m *model) latest(lines int) []string {
+	first := m.elections[0].name
+	all := incidents(slices.DeleteFunc(slices.Clone(m.log), func(n news) bool { return n.Group != "" && n.Group != first && !m.others }))
 	var out []string
-	for _, o := range all[max(0, len(all)-lines):] {
-		if len(o.members) > 1 {
-			o.Text = together(o.members, o.rest)
+	for _, e := range all[max(0, len(all)-lines):] {
+		if e.Group == first && !m.others {
+			e.Group = "" // that is what all is about
 		}
-		if o.Group == m.elections[0].name && !m.others {
-			o.Group = "" // that is what all is about
-		}
-		out = append(out, newsLine(&o.Entry))
+		out = append(out, newsLine(&e))
 	}
 	return out
 }

@@ -51,15 +51,15 @@ func TestTheTableAndTheTourFitASmallTerminal(t *testing.T) {
 // What members report at about the same time is one line, and what happens in other groups is shown with them only.
 func TestOneLineForWhatSeveralMembersReport(t *testing.T) {
 	m, _ := shown(t)
-	if got := fmt.Sprint(m.news(10)); got != "[   0.000s  a, b, c, d, e take part    1.000s  b leads with token 123456]" {
+	if got := fmt.Sprint(m.latest(10)); got != "[   0.000s  a, b, c, d, e take part    1.000s  b was elected]" {
 		t.Errorf("the news are %s", got)
 	}
 	m.apply(&cluster.Event{Member: "c", What: cluster.Leads, Group: "mail", Token: 7, At: cluster.Time(2 * time.Second)}, plain)
-	if got := len(m.news(10)); got != 2 {
+	if got := len(m.latest(10)); got != 2 {
 		t.Errorf("%d lines with one of another group", got)
 	}
 	m.others = true
-	if got := m.news(1); len(got) != 1 || !strings.HasSuffix(got[0], "c leads with token 7 (mail)") {
+	if got := m.latest(1); len(got) != 1 || !strings.HasSuffix(got[0], "c was elected (mail)") {
 		t.Errorf("the news are %q", got)
 	}
 }

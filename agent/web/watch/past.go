@@ -10,23 +10,17 @@ import (
 	"github.com/regentproject/regent/agent/web"
 	"github.com/regentproject/regent/internal/names"
 	"github.com/regentproject/regent/view"
-	"github.com/regentproject/regent/why"
 )
 
 const (
 	tenuresKept = 1000
 	logKept     = 300
-	// incidentSpan is within what time changes of several groups are one incident, if they have the same cause.
-	incidentSpan = 2 * time.Second
-	// groupsNamed is how many groups of an incident are named, and groupsListed how many are found by their names.
-	groupsNamed  = 3
-	groupsListed = 20
 )
 
 // past returns the leaderships and the incidents that changes tell of.
 func past(changes []api.Change, since func(time.Time) time.Duration) (tenures []web.Tenure, log []web.Entry) {
 	open := make(map[string]int) // the last leadership of a group, by its place
-	all := incidents{trackers: make(map[string]*tracked), last: make(map[incidentKey]int)}
+	all := turnovers{trackers: make(map[string]*tracked)}
 	for i := range changes {
 		c := &changes[i]
 		at := since(c.At)
@@ -49,22 +43,15 @@ func past(changes []api.Change, since func(time.Time) time.Duration) (tenures []
 	return slices.Clone(tenures[max(0, len(tenures)-tenuresKept):]), all.entries(since)
 }
 
-// An incident is what happened to one or several groups at once, for one cause.
-type incident struct {
-	view.Turnover
-	serial  uint64
-	support []string
-	// groups are the labels of those that it changed, as far as they are listed, and count is how many there are.
-	groups []string
-	count  int
-}
-
-// incidentKey is what the changes of one incident have in common.
-type incidentKey struct {
-	mode     view.Mode
-	from, to string
-	why      why.Kind
-	member   string
+// turnovers collects the changes of leader of all groups.
+type turnovers struct {
+	all []view.Turnover
+	// serials are those of the changes that completed them, and supports are who supports the leaders of local groups.
+	serials  []uint64
+	supports [][]string
+	trackers map[string]*tracked
+	// order has the groups as they were first seen.
+	order []string
 }
 
 // tracked follows one group. serial is that of its last change.
@@ -73,18 +60,8 @@ type tracked struct {
 	serial uint64
 }
 
-// incidents collects them.
-type incidents struct {
-	all      []incident
-	trackers map[string]*tracked
-	// order has the groups as they were first seen.
-	order []string
-	// last is the place of the last incident of its kind.
-	last map[incidentKey]int
-}
-
 // add takes the next change of a group.
-func (x *incidents) add(key string, c *api.Change) {
+func (x *turnovers) add(key string, c *api.Change) {
 	t := x.trackers[key]
 	if t == nil {
 		t = &tracked{}
@@ -98,7 +75,7 @@ func (x *incidents) add(key string, c *api.Change) {
 }
 
 // finish adds the groups that have no leader yet.
-func (x *incidents) finish() {
+func (x *turnovers) finish() {
 	for _, key := range x.order {
 		t := x.trackers[key]
 		if open := t.Open(); open != nil {
@@ -107,42 +84,20 @@ func (x *incidents) finish() {
 	}
 }
 
-// put adds a change of leader, to an incident if there is one that it belongs to.
-func (x *incidents) put(t *view.Turnover, serial uint64, support []string) {
-	key := incidentKey{t.Mode, t.From, t.To, t.Cause.Why, t.Cause.Member}
-	if i, ok := x.last[key]; ok && t.At.Sub(x.all[i].At).Abs() <= incidentSpan {
-		before := &x.all[i]
-		before.Gap = max(before.Gap, t.Gap)
-		before.count++
-		if len(before.groups) < groupsListed {
-			before.groups = append(before.groups, names.Label(t.Group))
-		}
-		return
-	}
-	x.last[key] = len(x.all)
-	x.all = append(x.all, incident{Turnover: *t, serial: serial, support: support, groups: []string{names.Label(t.Group)}, count: 1})
+func (x *turnovers) put(t *view.Turnover, serial uint64, support []string) {
+	x.all, x.serials, x.supports = append(x.all, *t), append(x.serials, serial), append(x.supports, support)
 }
 
 // entries are the last incidents, as lines of the log.
-func (x *incidents) entries(since func(time.Time) time.Duration) []web.Entry {
+func (x *turnovers) entries(since func(time.Time) time.Duration) []web.Entry {
 	var log []web.Entry
-	for i := max(0, len(x.all)-logKept); i < len(x.all); i++ {
-		one := &x.all[i]
-		e := web.Entry{ID: one.serial, At: since(one.At), Member: one.To, Group: one.groups[0], Text: one.String(), Tone: "good"}
-		if one.To == "" {
-			e.Member, e.Tone = one.From, "bad"
-		}
-		if len(one.support) > 0 {
-			e.Text += ", for " + strings.Join(one.support, " ")
-		}
-		if one.count > 1 {
-			named := one.groups[:min(groupsNamed, len(one.groups))]
-			e.Text += fmt.Sprintf(" (%d groups: %s", one.count, strings.Join(named, ", "))
-			if more := one.count - len(named); more > 0 {
-				e.Text += fmt.Sprintf(" and %d more", more)
-			}
-			e.Text += ")"
-			e.Group, e.Groups = "", one.groups
+	all := view.Incidents(x.all)
+	for i := max(0, len(all)-logKept); i < len(all); i++ {
+		one := &all[i]
+		e := web.EntryOf(one, since(one.At))
+		e.ID = x.serials[one.Place]
+		if support := x.supports[one.Place]; len(support) > 0 {
+			e.Text += ", for " + strings.Join(support, " ")
 		}
 		log = append(log, e)
 	}
