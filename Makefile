@@ -12,7 +12,7 @@ MUTANTS ?=
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help deps fmt vet lint modules release-check release-fix check cross test tests tests-raced tests-together test-kube test-long test-engines hosts bench bench-quick bench-calm bench-sessions bench-flood explore fuzz mutants mutants-quick screenshot torture build install release clean
+.PHONY: help deps fmt vet lint modules release-check release-fix check cross test tests tests-raced tests-together test-kube test-long test-engines hosts bench bench-quick bench-calm bench-peers bench-sessions bench-flood explore fuzz mutants mutants-quick screenshot torture build install release clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -121,6 +121,13 @@ bench-calm: ## changes of leader without a cause beside 40 busy processes for 15
 	$(GO) build -o bin/bench-raft ./bench/peers/raft
 	$(GO) build -o bin/bench-calm ./bench/calm
 	bin/bench-calm $(BENCH)
+
+bench-peers: ## Regent beside hashicorp/raft, etcd and Redis with redsync, in one run of some hours (BENCH='-systems regent,raft -trials 5 -blocks 1 -for 10s -busy 10s -settings fastest' takes two minutes)
+	$(GO) build -trimpath -ldflags '$(LDFLAGS)' -o bin/regent ./cmd/regent
+	@mkdir -p bin/peers
+	for c in regent raft etcd redis; do $(GO) build -trimpath -o bin/peers/peer-$$c ./bench/peers/$$c || exit 1; done
+	$(GO) build -trimpath -o bin/peers/bench-peers ./bench/peers
+	bin/peers/bench-peers $(BENCH)
 
 # Every fuzz target, one after the other, FUZZCPU of processor time each. FUZZ=./internal/wire looks at one package. Inputs that reach new
 # code stay in bin/fuzz; those worth keeping for good belong below testdata/fuzz of their package. A campaign of hours has a FUZZREPORT: called

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/regentproject/regent/agent/cluster"
 )
 
 // members is how many members every council has.
@@ -26,8 +28,8 @@ type raftCouncil struct {
 
 	mu     sync.Mutex
 	count  int
-	leader int       // -1: none
-	since  time.Time // when it said so
+	leader int          // -1: none
+	since  cluster.Time // when it said so
 }
 
 // newRaft returns a council of raft that replaces a dead leader about as soon as one of regent with this lease: an election begins after one to two heartbeat
@@ -55,7 +57,7 @@ func (r *raftCouncil) start(ctx context.Context) error {
 			return err
 		}
 	}
-	_, err = r.await(ctx, -1, time.Time{})
+	_, err = r.await(ctx, -1, 0)
 	return err
 }
 
@@ -67,7 +69,8 @@ func (r *raftCouncil) begin(i int) (err error) {
 
 // take reads what a member says.
 func (r *raftCouncil) take(i int, line string) {
-	what, at, _ := strings.Cut(line, " ")
+	what, rest, _ := strings.Cut(line, " ")
+	at, _, _ := strings.Cut(rest, " ")
 	ns, err := strconv.ParseInt(at, 10, 64)
 	if err != nil {
 		return
@@ -77,7 +80,7 @@ func (r *raftCouncil) take(i int, line string) {
 	switch {
 	case what == "leads":
 		r.count++
-		r.leader, r.since = i, time.Unix(0, ns)
+		r.leader, r.since = i, cluster.Time(ns)
 		select {
 		case r.news <- struct{}{}:
 		default:
@@ -88,22 +91,22 @@ func (r *raftCouncil) take(i int, line string) {
 }
 
 // await waits until another member than one leads, since some time, and returns since when.
-func (r *raftCouncil) await(ctx context.Context, other int, after time.Time) (time.Time, error) {
+func (r *raftCouncil) await(ctx context.Context, other int, after cluster.Time) (cluster.Time, error) {
 	limit := time.NewTimer(time.Minute)
 	defer limit.Stop()
 	for {
 		r.mu.Lock()
 		leader, since := r.leader, r.since
 		r.mu.Unlock()
-		if leader >= 0 && leader != other && since.After(after) {
+		if leader >= 0 && leader != other && since > after {
 			return since, nil
 		}
 		select {
 		case <-r.news:
 		case <-limit.C:
-			return time.Time{}, errors.New("nobody leads within a minute")
+			return 0, errors.New("nobody leads within a minute")
 		case <-ctx.Done():
-			return time.Time{}, context.Cause(ctx)
+			return 0, context.Cause(ctx)
 		}
 	}
 }
@@ -118,13 +121,13 @@ func (r *raftCouncil) kill(ctx context.Context) (time.Duration, error) {
 	if err := sleep(ctx, 2*r.heartbeat); err != nil {
 		return 0, err
 	}
-	if _, err := r.await(ctx, -1, time.Time{}); err != nil {
+	if _, err := r.await(ctx, -1, 0); err != nil {
 		return 0, err
 	}
 	r.mu.Lock()
 	old := r.leader
 	r.mu.Unlock()
-	begin := time.Now()
+	begin := cluster.Now()
 	r.processes[old].kill()
 	since, err := r.await(ctx, old, begin)
 	if err != nil {

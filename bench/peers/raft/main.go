@@ -1,74 +1,125 @@
-// Raft is a member of a council of hashicorp/raft that does nothing but elect, for comparisons: make bench-calm.
+// Raft is a candidate by hashicorp/raft, for make bench-peers and make bench-calm: a member of a council that does nothing but elect.
 //
-// It keeps its log in memory, so that no disk slows it down. It prints "leads NANOSECONDS" and "lost NANOSECONDS", by the wall clock, and ends with its input.
+//	main.go   the member
+//	notes.go  what survives kill -9
+//
+// It keeps its log in memory, so that no disk slows it down. Its term and its vote are in a file that is not synchronised: they survive kill -9 and not the host.
 package main
 
 import (
+	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
+	"net"
 	"os"
 	"strings"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
 	"github.com/hashicorp/raft"
+
+	"github.com/regentproject/regent/bench/peers/candidate"
 )
 
 func main() {
+	o := options{}
 	addrs := flag.String("addrs", "", "addresses of all members, with commas between them")
-	self := flag.Int("self", 0, "which of them this one is, from 0")
-	heartbeat := flag.Duration("heartbeat", time.Second, "after what silence of the leader an election begins; up to twice as much by chance")
+	flag.IntVar(&o.self, "self", 0, "which of them this one is, from 0")
+	flag.DurationVar(&o.heartbeat, "heartbeat", 0, "after what silence of the leader an election begins, up to twice as much by chance: for all time-outs; 0: the defaults of the library")
+	flag.StringVar(&o.journals, "journals", "", "the directory of journals")
+	flag.StringVar(&o.notes, "notes", "", "the file of term and vote; empty: memory")
 	flag.Parse()
-	if err := run(strings.Split(*addrs, ","), *self, *heartbeat); err != nil {
-		fmt.Fprintln(os.Stderr, "bench-raft:", err)
+	o.addrs = strings.Split(*addrs, ",")
+	if err := run(o); err != nil {
+		fmt.Fprintln(os.Stderr, "peer raft:", err)
 		os.Exit(1)
 	}
 }
 
-func run(addrs []string, self int, heartbeat time.Duration) error {
-	if self < 0 || self >= len(addrs) {
-		return fmt.Errorf("-self %d: there are %d addresses", self, len(addrs))
-	}
+type options struct {
+	addrs           []string
+	self            int
+	heartbeat       time.Duration
+	journals, notes string
+}
+
+// config returns the constants of the library, with other time-outs if those are asked for.
+func config(o options) *raft.Config {
 	c := raft.DefaultConfig()
-	c.LocalID = raft.ServerID(addrs[self])
-	// The longest lease that raft accepts: it forgives the longest pause.
-	c.HeartbeatTimeout, c.ElectionTimeout, c.LeaderLeaseTimeout = heartbeat, heartbeat, heartbeat
-	c.CommitTimeout = min(c.CommitTimeout, heartbeat/4)
+	c.LocalID = raft.ServerID(o.addrs[o.self])
+	if o.heartbeat > 0 {
+		// The longest lease that raft accepts: it forgives the longest pause.
+		c.HeartbeatTimeout, c.ElectionTimeout, c.LeaderLeaseTimeout = o.heartbeat, o.heartbeat, o.heartbeat
+		c.CommitTimeout = min(c.CommitTimeout, o.heartbeat/4)
+	}
 	c.Logger = hclog.New(&hclog.LoggerOptions{Level: hclog.Error, Output: os.Stderr})
-	transport, err := raft.NewTCPTransportWithLogger(addrs[self], nil, 3, 10*time.Second, c.Logger)
+	return c
+}
+
+func run(o options) error {
+	if o.self < 0 || o.self >= len(o.addrs) {
+		return fmt.Errorf("-self %d: there are %d addresses", o.self, len(o.addrs))
+	}
+	p, err := candidate.New(o.journals, fmt.Sprint(o.self))
 	if err != nil {
 		return err
 	}
-	store, snapshots := raft.NewInmemStore(), raft.NewInmemSnapshotStore()
-	var all raft.Configuration
-	for _, a := range addrs {
-		all.Servers = append(all.Servers, raft.Server{ID: raft.ServerID(a), Address: raft.ServerAddress(a)})
-	}
-	if err := raft.BootstrapCluster(c, store, store, snapshots, transport, all); err != nil {
-		return err
-	}
-	r, err := raft.NewRaft(c, nothing{}, store, store, snapshots, transport)
+	c := config(o)
+	changes := make(chan bool, 64)
+	c.NotifyCh = changes
+	r, err := start(c, o)
 	if err != nil {
 		return err
 	}
-	ended := make(chan struct{})
+	go p.Serve(candidate.Belief{
+		Leads:  func() bool { return r.State() == raft.Leader },
+		Verify: func(context.Context) error { return r.VerifyLeader().Error() },
+		Resign: func(context.Context) error { return r.LeadershipTransfer().Error() },
+	})
 	go func() {
-		_, _ = io.Copy(io.Discard, os.Stdin)
-		close(ended)
-	}()
-	for {
-		select {
-		case leads := <-r.LeaderCh():
-			what := "lost"
-			if leads {
-				what = "leads"
+		for { // until it knows a leader
+			if addr, _ := r.LeaderWithID(); addr != "" {
+				p.Ready()
+				return
 			}
-			fmt.Println(what, time.Now().UnixNano())
-		case <-ended:
-			return nil
+			time.Sleep(time.Millisecond)
+		}
+	}()
+	for leads := range changes {
+		if leads {
+			p.Led(r.CurrentTerm())
+		} else {
+			p.Lost("its state is another")
 		}
 	}
+	return nil
+}
+
+// start starts the member. One with notes has been a member before: it has its configuration from the leader then.
+func start(c *raft.Config, o options) (*raft.Raft, error) {
+	at, err := net.ResolveTCPAddr("tcp", o.addrs[o.self])
+	if err != nil {
+		return nil, err
+	}
+	transport, err := raft.NewTCPTransportWithLogger(o.addrs[o.self], at, 3, 10*time.Second, c.Logger)
+	if err != nil {
+		return nil, err
+	}
+	store, snapshots := raft.NewInmemStore(), raft.NewInmemSnapshotStore()
+	stable, err := openNotes(o.notes)
+	if err != nil {
+		return nil, err
+	}
+	var all raft.Configuration
+	for _, a := range o.addrs {
+		all.Servers = append(all.Servers, raft.Server{ID: raft.ServerID(a), Address: raft.ServerAddress(a)})
+	}
+	if err := raft.BootstrapCluster(c, store, stable, snapshots, transport, all); err != nil && !errors.Is(err, raft.ErrCantBootstrap) {
+		return nil, err
+	}
+	return raft.NewRaft(c, nothing{}, store, stable, snapshots, transport)
 }
 
 // nothing is a state machine without state.
