@@ -23,8 +23,6 @@ import (
 	"github.com/regentproject/regent/agent/httpd"
 	"github.com/regentproject/regent/agent/metrics"
 	"github.com/regentproject/regent/agent/patroni"
-	"github.com/regentproject/regent/agent/processes"
-	"github.com/regentproject/regent/agent/run/address"
 	"github.com/regentproject/regent/agent/socket"
 	"github.com/regentproject/regent/internal/runtime/thread"
 	"github.com/regentproject/regent/roster"
@@ -172,8 +170,8 @@ func (a *Agent) prepare(file *config.File) (adopt func(), err error) {
 		a.gate.SetAccess(rights)
 		a.gate.Audit.SetPath(file.Audit)
 		a.core.SetConfig(file)
-		if len(file.Addresses) > 0 && !address.MayChange() {
-			a.core.Log.Warn("addresses of the configuration cannot be used", "err", processes.ErrNoHolder)
+		if err := socket.MayAdd(); len(file.Addresses) > 0 && err != nil {
+			a.core.Log.Warn("addresses of the configuration cannot be used", "err", err)
 		}
 	}, nil
 }

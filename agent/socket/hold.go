@@ -75,17 +75,25 @@ func (c *conn) hold(r *session.Request) {
 
 // mayHold returns the addresses of a request, or says why the agent does not hold them.
 func (c *conn) mayHold(r *session.Request) ([]address.Address, error) {
-	if address.Supported != nil {
-		return nil, address.Supported
-	}
 	addresses, err := address.ParseAll(r.Addresses)
 	if err == nil {
 		err = c.agent.gate.PermitAddresses(c.client, r.Group, addresses)
 	}
-	if err == nil && !address.MayChange() {
-		err = processes.ErrNoHolder
+	if err == nil {
+		err = MayAdd()
 	}
 	return addresses, err
+}
+
+// MayAdd says why this agent cannot add addresses.
+func MayAdd() error {
+	switch {
+	case address.Supported != nil:
+		return address.Supported
+	case !address.MayChange():
+		return processes.ErrNoHolder
+	}
+	return nil
 }
 
 // run holds the addresses until the process ends.
