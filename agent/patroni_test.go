@@ -63,7 +63,7 @@ func TestToolsOfPatroniSwitchOver(t *testing.T) {
 		{b, "/switchover", `{"leader":"a","candidate":"b"}`, 403, "anonymous may not operate it from another host: rights.remote"},
 		{b, "/switchover", `{"leader":"a","candidate":"a"}`, 412, "a leads already"},
 		{a, "/failover", `{}`, 400, "missing candidate"},
-		{a, "/v1/groups/other/failover", `{"candidate":"b"}`, 404, "nobody has campaigned"},
+		{a, "/v1/groups/other/failover", `{"candidate":"b"}`, 404, "no program has campaigned"},
 	} {
 		status, body := c.at.do(t, "POST", c.path, c.body)
 		if text, _ := body["error"].(string); status != c.want || !strings.Contains(text, c.says) {

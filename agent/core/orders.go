@@ -39,7 +39,7 @@ func (a *Agent) notLedHere(c *api.Change, command string) error {
 	case c.Mode != regent.Quorum:
 		return api.Errorf(http.StatusConflict, "group %s is %s: hosts lead it by themselves, and there is nothing to resign, to hand over or to stamp", c.Group, c.Mode)
 	case c.Leader == "":
-		return api.Errorf(http.StatusConflict, "group %s: nobody leads it, as far as %s knows", c.Group, a.Name)
+		return api.Errorf(http.StatusConflict, "group %s: no member leads it, as far as %s knows", c.Group, a.Name)
 	case c.Leader == a.Name:
 		return api.Errorf(http.StatusConflict, "group %s: no program here leads it any more", c.Group)
 	}
@@ -112,7 +112,7 @@ func (a *Agent) CheckSuccessor(to string) error {
 		case m.Self:
 			return api.Errorf(http.StatusBadRequest, "%s leads already", to)
 		case !m.Heard:
-			return api.Errorf(http.StatusConflict, "member %s was not heard yet", to)
+			return api.Errorf(http.StatusConflict, "member %s was not heard yet (see 'regent members')", to)
 		}
 	}
 	return nil

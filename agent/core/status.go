@@ -150,7 +150,7 @@ func (a *Agent) Views(ctx context.Context, group string) ([]view.MemberView, err
 	return m.Views(ctx, group)
 }
 
-var ErrLateProof = api.Errorf(http.StatusServiceUnavailable, "the proof came too late: is this host very busy? ask again")
+var ErrLateProof = api.Errorf(http.StatusServiceUnavailable, "the proof came too late: this host may be very busy (ask again)")
 
 // proofTries is how often a proof is asked for that comes too late each time: then the network is slower than was configured.
 const proofTries = 5
@@ -197,7 +197,7 @@ func (a *Agent) UnknownGroup(group string) error {
 	if waiting := a.Status().Waiting; waiting != "" {
 		return api.Errorf(http.StatusServiceUnavailable, "group %.40q: %w is known yet to %s: %s", group, regent.ErrNoLeader, a.Name, waiting)
 	}
-	return api.Errorf(http.StatusNotFound, "group %.40q: %w is known: nobody has campaigned for it lately, as far as %s knows", group, regent.ErrNoLeader, a.Name)
+	return api.Errorf(http.StatusNotFound, "group %.40q: %w is known: no program has campaigned for it lately, as far as %s knows", group, regent.ErrNoLeader, a.Name)
 }
 
 // TakesPart says whether this host takes part in a group: a program of its own does, the configuration lists the group, or

@@ -100,7 +100,7 @@ func (s *Server) pass(ctx context.Context, o *orderRow, at, group string, body a
 	}
 	var answer passedAnswer
 	if err := json.Unmarshal(text, &answer); err != nil {
-		return nil, api.Errorf(http.StatusGatewayTimeout, "host %s carried the order out, and its answer cannot be read: are both agents of the same version?", at)
+		return nil, api.Errorf(http.StatusGatewayTimeout, "host %s carried the order out, and its answer cannot be read (run the same version on both hosts)", at)
 	}
 	return &answer, nil
 }

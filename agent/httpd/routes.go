@@ -172,7 +172,7 @@ func authorize(q *http.Request, needs access.Role) error {
 	case who >= needs:
 		return errCrossSite
 	case who > access.Anonymous:
-		return api.Errorf(http.StatusForbidden, "this needs another role: ask with a token of role write, or on the agent's unix socket")
+		return api.Errorf(http.StatusForbidden, "this needs the role write (use a token or a certificate of that role, or the agent's unix socket)")
 	case access.ClientOf(q.Context()).Wait > 0:
 		return refuseAttempts(access.ClientOf(q.Context()).Wait)
 	case access.HasBearerToken(q):

@@ -45,7 +45,7 @@ func (w *leaderLog) update(leader, why string) {
 	}
 	switch leader {
 	case "":
-		w.now = fmt.Sprintf("nobody leads it now (%s)", why)
+		w.now = fmt.Sprintf("no member leads it now (%s)", why)
 	case w.self:
 		w.now = "another program of this host leads it now"
 		if w.hosts {

@@ -35,7 +35,7 @@ func TestWaitingSaysWhoLeads(t *testing.T) {
 		want := []string{
 			"waits to lead g: b leads it now",
 			"waits to lead g: c leads it now",
-			"waits to lead g: nobody leads it now (no quorum)",
+			"waits to lead g: no member leads it now (no quorum)",
 			"waits to lead g: another program of this host leads it now",
 		}
 		if !slices.Equal(lines, want) {

@@ -40,7 +40,7 @@ func socketFlag(c *cobra.Command, to *string) {
 	if path == "" {
 		path = config.DefaultSocket
 	}
-	c.Flags().StringVar(to, "socket", path, "where the agent of this host listens; $REGENT_SOCKET if that is set")
+	c.Flags().StringVar(to, "socket", path, "the socket of this host's agent; $REGENT_SOCKET changes the default")
 }
 
 func newClient(socket string) *client {
@@ -77,7 +77,7 @@ func (c *client) do(ctx context.Context, method, path string, body, out any) err
 	}
 	defer answer.Body.Close()
 	if err := json.NewDecoder(answer.Body).Decode(out); err != nil {
-		return &cli.Failure{Err: fmt.Errorf("regent: the agent's answer cannot be read: %w: are agent and command line of the same version?", err)}
+		return &cli.Failure{Err: fmt.Errorf("regent: the agent's answer cannot be read: %w: compare the versions of agent and command line", err)}
 	}
 	return nil
 }
@@ -152,7 +152,7 @@ func (c *client) unreachable(ctx context.Context, err error) error {
 	case what != "":
 		return &cli.Exit{Err: &unasked{"regent: " + what}, Status: cli.NoAgent}
 	case ctx.Err() != nil:
-		what = fmt.Sprintf("the agent at %s did not answer in time: its log says why", c.socket)
+		what = fmt.Sprintf("the agent at %s did not answer in time (see its log)", c.socket)
 	default:
 		what = fmt.Sprintf("asking the agent at %s: %v", c.socket, err)
 	}
@@ -167,7 +167,7 @@ func notThere(socket string, err error) string {
 		return fmt.Sprintf("no agent listens at %s: start it with 'systemctl start regent' or 'regent agent', "+
 			"or say with --socket or $REGENT_SOCKET where it listens", socket)
 	case errors.Is(err, fs.ErrPermission):
-		return fmt.Sprintf("you may not open %s: be root, or of the group that owns it (socket.group in the configuration)", socket)
+		return fmt.Sprintf("permission denied: %s (run the command as root, or as a member of the group that owns the socket: socket.group in the configuration)", socket)
 	}
 	return ""
 }

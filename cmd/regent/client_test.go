@@ -12,7 +12,7 @@ import (
 // Whoever may not open the socket is not told to start the agent, whichever command is used.
 func TestWhatToDoAboutAnAgentThatIsNotThere(t *testing.T) {
 	for err, want := range map[error]string{
-		fmt.Errorf("dial: %w", syscall.EACCES):       "you may not open x.sock: be root, or of the group that owns it",
+		fmt.Errorf("dial: %w", syscall.EACCES):       "permission denied: x.sock (run the command as root, or as a member of the group that owns the socket",
 		fmt.Errorf("dial: %w", fs.ErrNotExist):       "no agent listens at x.sock: start it with",
 		fmt.Errorf("dial: %w", syscall.ECONNREFUSED): "no agent listens at x.sock: start it with",
 	} {

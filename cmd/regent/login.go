@@ -21,15 +21,15 @@ func loginCommand() *cobra.Command {
 	var tokenFile, cert, key, ca string
 	c := &cobra.Command{
 		Use:   "login URL",
-		Short: "Log in to an agent elsewhere, for --agent",
-		Long: `Stores what proves to the agent at URL who you are, for 'regent COMMAND --agent URL': a token of
-role read or write (http.tokens in the configuration of the agent), or a certificate. Without
---token-file and --cert it reads the token from the terminal, or the first line of the standard
-input.
+		Short: "Log in to the agent of another host, for --agent",
+		Long: `Stores your credentials for the agent at URL, for 'regent COMMAND --agent URL': a token of role
+read or write (http.tokens in the configuration of the agent), or a client certificate. Without
+--token-file and --cert it reads the token from the terminal, or from the first line of the
+standard input.
 
-The file is regent/agents.json in the configuration directory of this user (~/.config), and only
-this user can read it. The command stores what the agent accepts; the exit status is 1 if it
-refuses, and 3 if it does not answer.`,
+It stores the credentials only if the agent accepts them, in the file regent/agents.json of your
+configuration directory (~/.config). No other user can read that file. The exit status is 1 if
+the agent rejects the credentials, and 3 if it does not answer.`,
 		Example: `  regent login https://host2:8008
   regent login https://host2:8008 --ca ca.pem --token-file ops.token
   regent login https://host2:8008 --ca ca.pem --cert me.pem --key me.key
@@ -41,7 +41,7 @@ refuses, and 3 if it does not answer.`,
 				return err
 			}
 			if (cert == "") != (key == "") || cert != "" && tokenFile != "" {
-				return errors.New("--cert and --key belong together, without --token-file")
+				return errors.New("--cert and --key: pass both, and no --token-file")
 			}
 			own, err := readOwn(c, tokenFile, cert, key, ca)
 			if err == nil {
@@ -56,18 +56,19 @@ refuses, and 3 if it does not answer.`,
 		},
 	}
 	f := c.Flags()
-	f.StringVar(&tokenFile, "token-file", "", "a file with the token")
-	f.StringVar(&cert, "cert", "", "a file with a certificate")
-	f.StringVar(&key, "key", "", "a file with the key of the certificate")
-	f.StringVar(&ca, "ca", "", "a file with the certificates of who has signed that of the agent")
+	f.StringVar(&tokenFile, "token-file", "", "a file with your token")
+	f.StringVar(&cert, "cert", "", "a file with your client certificate")
+	f.StringVar(&key, "key", "", "a file with the private key of the certificate")
+	f.StringVar(&ca, "ca", "", "a file with the CA certificates that the agent's certificate is checked against")
 	return c
 }
 
 func logoutCommand() *cobra.Command {
 	return &cobra.Command{
-		Use:     "logout URL",
-		Short:   "Forget how to log in to an agent elsewhere",
-		Long:    `Removes what 'regent login' has stored for the agent at URL. The exit status is 1 if that is nothing.`,
+		Use:   "logout URL",
+		Short: "Remove the credentials for the agent of another host",
+		Long: `Removes the credentials that 'regent login' stored for the agent at URL. The exit status is 1 if
+there are none.`,
 		Example: `  regent logout https://host2:8008`,
 		Args:    cli.Args,
 		RunE: func(c *cobra.Command, args []string) error {
@@ -80,7 +81,7 @@ func logoutCommand() *cobra.Command {
 				return cli.Failf("logout: %w", err)
 			}
 			if _, ok := all[at]; !ok {
-				return cli.Failf("logout: nothing is stored for %s", at)
+				return cli.Failf("logout: no credentials are stored for %s", at)
 			}
 			delete(all, at)
 			if _, err := writeCredentials(all); err != nil {
@@ -116,7 +117,7 @@ func readOwn(c *cobra.Command, tokenFile, cert, key, ca string) (own credentials
 		own.Token, err = askToken(c)
 	}
 	if err == nil && own.Token == "" {
-		err = errors.New("the token is empty")
+		err = errors.New("the token is empty (paste it, or pass --token-file)")
 	}
 	return own, err
 }

@@ -121,10 +121,10 @@ func votesOf(m *regent.PeerStatus) int {
 func tooFew(members []regent.PeerStatus, heard, need, votes int) string {
 	for i := range members {
 		if votesOf(&members[i]) > 1 {
-			return fmt.Sprintf("members with %d of %d votes are well, and %d votes are needed: nobody can be elected from here", heard, votes, need)
+			return fmt.Sprintf("members with %d of %d votes are well, and %d votes are needed: no leader can be elected from here", heard, votes, need)
 		}
 	}
-	return fmt.Sprintf("%d of %d members that vote are well, and %d are needed: nobody can be elected from here", heard, votes, need)
+	return fmt.Sprintf("%d of %d members that vote are well, and %d are needed: no leader can be elected from here", heard, votes, need)
 }
 
 // observer is the role of a member without a vote.

@@ -128,7 +128,7 @@ func TestLoginByCertificate(t *testing.T) {
 	says("monitor", 0, "logged in to the agent of a", login(ca.Dir, "monitor", known)...)
 	says("deploy", 0, "a\n", "who", "g", "--wait", "30s")
 	says("monitor", 0, "a\n", "who", "g")
-	says("monitor", 1, "this needs another role: ask with a token of role write", "resign", "g")
+	says("monitor", 1, "this needs the role write (use a token or a certificate of that role", "resign", "g")
 	says("deploy", 0, "g was given up", "resign", "g")
 	cluster.Eventually(t, "the audit log names the certificate", func() bool {
 		b, _ := os.ReadFile(audit)

@@ -26,7 +26,7 @@ import (
 func agentFlags(c *cobra.Command, to *string) {
 	socketFlag(c, to)
 	remote := &agentURL{to: to}
-	c.Flags().Var(remote, "agent", "ask the agent at this URL, such as https://host2:8008 ('regent login URL' first); $REGENT_AGENT if that is set")
+	c.Flags().Var(remote, "agent", "ask the agent at this URL, such as https://host2:8008, after 'regent login URL' (default: $REGENT_AGENT)")
 	c.MarkFlagsMutuallyExclusive("socket", "agent")
 	if at := os.Getenv("REGENT_AGENT"); at != "" && os.Getenv("REGENT_SOCKET") == "" {
 		*to = at // looked at when it is used
@@ -62,7 +62,7 @@ func checkURL(text string) (string, error) {
 	case strings.TrimSuffix(u.Path, "/") != "" || u.RawQuery != "" || u.Fragment != "" || u.User != nil:
 		return "", fmt.Errorf("%q: must be https://HOST:PORT and no more", text)
 	case u.Scheme == "http" && !isLoopback(u.Hostname()):
-		return "", fmt.Errorf("%q: others could read the token: use https (http.tls in the agent's configuration), or http on this host", text)
+		return "", fmt.Errorf("%q: http would show the token to the network (use https, with http.tls in the agent's configuration)", text)
 	}
 	return u.Scheme + "://" + strings.ToLower(u.Host), nil
 }
@@ -151,7 +151,7 @@ func (c *client) use(at string, own credentials) error {
 	if own.CA != "" {
 		conf.RootCAs = x509.NewCertPool()
 		if !conf.RootCAs.AppendCertsFromPEM([]byte(own.CA)) {
-			return errors.New("the file of --ca holds no certificate")
+			return errors.New("--ca: the file has no certificate")
 		}
 	}
 	if own.Cert != "" {
@@ -174,7 +174,7 @@ func remoteHint(at string, err error) string {
 	var dns *net.DNSError
 	switch {
 	case errors.As(err, &unknown):
-		return fmt.Sprintf("the certificate of %s is signed by an authority that this host does not know: run 'regent login %s --ca FILE'", at, at)
+		return fmt.Sprintf("the certificate of %s is not signed by an authority that this host trusts: run 'regent login %s --ca FILE'", at, at)
 	case errors.As(err, &wrongName):
 		return fmt.Sprintf("the certificate of %s is for another name: %v", at, wrongName)
 	case errors.As(err, &record), strings.Contains(err.Error(), "server gave HTTP response to HTTPS client"):

@@ -87,6 +87,6 @@ func TestCommandsAskAnAgentElsewhere(t *testing.T) {
 		t.Fatal(err)
 	}
 	try(0, "logged out of "+at, "", "logout", at)
-	try(1, "nothing is stored for "+at, "", "logout", at)
+	try(1, "no credentials are stored for "+at, "", "logout", at)
 	try(3, "--ca FILE", "", "resign", "g", "--agent", at)
 }

@@ -36,7 +36,7 @@ and eventual groups without a program, so these cannot be resigned.`,
 			if asJSON {
 				return cli.WriteJSON(c, out)
 			}
-			fmt.Fprintf(c.OutOrStdout(), "%s was given up; 'regent who %s --wait 10s' says who leads it next\n", args[0], args[0])
+			fmt.Fprintf(c.OutOrStdout(), "%s was given up; 'regent who %s --wait 10s' shows the next leader\n", args[0], args[0])
 			return nil
 		},
 	}

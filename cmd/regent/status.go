@@ -37,8 +37,8 @@ func statusCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "status",
 		Short: "Show the state of this member and its links",
-		Long: `Shows on one screen how this host is: problems first, then the council and a change of it,
-drained hosts, the link to each other member in both directions (HEARD: when this member heard
+		Long: `Shows the state of this host on one screen: problems first, then the council, a change that is
+running, drained hosts, the link to each other member in both directions (HEARD: when this member heard
 it last; HEARS US: whether it confirms what this member sends), the groups that programs here
 lead with the time that is left of their leases, and which pauses the leases survive. Long
 lists are cut; --groups shows them whole, and counts packets.

@@ -22,14 +22,13 @@ func topCommand() *cobra.Command {
 		Short: "Show all groups live, and act on them",
 		Long: `Shows all groups on the whole terminal, as they change: leader, token, since when, and the last
 change with its cause. GROUP may be a pattern with * and ?: then it shows these only. Keys sort
-and filter the list, show the last changes in place of the groups, and hand groups over, have
-their leaders give them up, and drain the host of the agent; each order is confirmed first.
-Orders are for the leadership that is on the screen: one that has ended meanwhile is left alone.
+and filter the list, and show the last changes in place of the groups (with --since: those since
+then). Other keys transfer a group, have its leader resign, and drain the host of the agent, each
+after a confirmation. An order is for the leadership on the screen: the agent refuses it if another
+one has begun meanwhile.
 
---since is for the changes: the screen shows those since then.
-
-It needs a terminal that can place text, such as xterm, also over ssh. 'regent watch' is for all
-others. No meaning is in colours.
+It needs a terminal that can place text, such as xterm, also over ssh. For other terminals there is
+'regent watch'. The screen uses no colours.
 
 The exit status is 2 without such a terminal, and 3 if the agent is unreachable at the start.`,
 		Example: `  regent top

@@ -52,7 +52,7 @@ func watchCommand() *cobra.Command {
 		Example: `  regent watch
   regent watch billing --lines
   regent watch 'shop-*' --since 10m
-  regent watch billing --json | jq -r '.to // "nobody"'`,
+  regent watch billing --json | jq -r '.to // "no leader"'`,
 		Args:              cli.Args,
 		ValidArgsFunction: groupNames,
 		RunE: func(c *cobra.Command, args []string) error {
@@ -178,7 +178,7 @@ func (w *watchView) take(e event) (more bool, err error) {
 		if err := json.Unmarshal(e.data, &s); err != nil {
 			return false, err
 		}
-		return false, fmt.Errorf("watching is too slow: %d changes were missed", s.Missed)
+		return false, fmt.Errorf("%d changes were missed: the output is read too slowly (start the command again)", s.Missed)
 	}
 	return true, nil
 }

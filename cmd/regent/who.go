@@ -100,7 +100,7 @@ func whoOne(c *cobra.Command, cl *client, group string, wait time.Duration, asJS
 	case asJSON:
 		return cli.Silently(cli.Failed)
 	}
-	return cli.Failf("%s: no leader (%v); 'regent explain %s' says more", group, g.Cause, group)
+	return cli.Failf("%s: no leader (%v; run 'regent explain %s')", group, g.Cause, group)
 }
 
 // whoLeads asks about a group, and waits for a leader if that is wanted.
@@ -126,7 +126,7 @@ func whoLeads(ctx context.Context, cl *client, group string, wait time.Duration)
 		case err == nil:
 			return &last, nil
 		case errors.Is(err, errWaited) || ctx.Err() != nil:
-			return nil, cli.Failf("%s: no leader within %v; 'regent status' says who can be heard", group, wait)
+			return nil, cli.Failf("%s: no leader within %v ('regent status' shows which members are heard)", group, wait)
 		case errors.As(err, &r) && r.status == http.StatusServiceUnavailable:
 			// The agent itself waits for its council.
 			select {
