@@ -42,6 +42,10 @@ func measure(ctx context.Context, s *settings) *report {
 				c.gone[r] = true
 				c.lacks(fmt.Sprintf("%s, from block %d on", r.name(), block+1), err)
 			}
+			// What there is so far is on the disk, should this process be killed.
+			if err := c.report.write(s.out); err != nil {
+				s.progress("%v", err)
+			}
 		}
 	}
 	c.report.Load = append(c.report.Load, load())
@@ -103,8 +107,8 @@ func (c *contest) search(ctx context.Context, x *system) (setting, string, error
 			found += fmt.Sprintf("%s did not work (%v); ", with.Name, err)
 			c.settings.progress("%s %s: %v", x.name, with.Name, err)
 		case changes > 0:
-			found += fmt.Sprintf("%s had %d changes; ", with.Name, changes)
-			c.settings.progress("%s %s: %d changes in %v at load %.1f", x.name, with.Name, changes, c.settings.length, load())
+			found += fmt.Sprintf("%s had a change; ", with.Name)
+			c.settings.progress("%s %s: a change within %v at load %.1f", x.name, with.Name, c.settings.length, load())
 		default:
 			c.settings.progress("%s %s: no change in %v at load %.1f: its fastest setting", x.name, with.Name, c.settings.length, load())
 			return with, fmt.Sprintf("%s%s had none in %v", found, with.Name, c.settings.length), nil
@@ -113,7 +117,7 @@ func (c *contest) search(ctx context.Context, x *system) (setting, string, error
 	return x.defaults, found + "so it is the default", nil
 }
 
-// calm counts changes that nothing causes.
+// calm counts changes that nothing causes. One is enough.
 func (c *contest) calm(ctx context.Context, x *system, with setting) (int, error) {
 	r, _, err := open(ctx, c.settings, x, with)
 	if err != nil {
@@ -121,8 +125,8 @@ func (c *contest) calm(ctx context.Context, x *system, with setting) (int, error
 	}
 	err = r.sleep(ctx, time.Second)
 	before := r.changes
-	if err == nil {
-		err = r.sleep(ctx, c.settings.length)
+	for end := time.Now().Add(c.settings.length); err == nil && r.changes == before && time.Now().Before(end); {
+		err = r.sleep(ctx, min(time.Second, time.Until(end)))
 	}
 	return r.changes - before, errors.Join(err, r.close())
 }

@@ -147,10 +147,13 @@ func regentSystem(name string, ordinary bool) *system {
 // agentSystem has agents, and programs that use their sockets.
 func agentSystem() *system {
 	of := func(name, profile string, lease time.Duration) setting {
-		says := fmt.Sprintf("profile %s, lease %v", profile, lease)
+		says := fmt.Sprintf("profile %s, lease %v, a program is hung after %v without a sign of life", profile, lease, max(lease, shortestHeartbeat))
+		if lease == agentDefault {
+			says = "the defaults: profile lan, lease 5s, a program is hung after 10s without a sign of life"
+		}
 		return setting{Name: name, Length: lease, Says: says, rest: timing(lease).ForLease(lease).Restart()}
 	}
-	s := &system{name: "agent", says: "agents of Regent, and programs in Go at their sockets", defaults: of("5s", "lan", 5*time.Second), version: func(*settings) string { return "this tree" }}
+	s := &system{name: "agent", says: "agents of Regent, and programs in Go at their sockets", defaults: of("5s", "lan", agentDefault), version: func(*settings) string { return "this tree" }}
 	s.fastest = []setting{of("28ms", "fast", 28*time.Millisecond), of("100ms", "fast", 100*time.Millisecond), of("200ms", "lan", 200*time.Millisecond), of("1s", "lan", time.Second)}
 	s.missing = needs(built("regent"), need{"regent", "make build builds bin/regent (or name another one with -regent)"})
 	s.servers = func(r *rig, host string) (*exec.Cmd, error) {
@@ -165,10 +168,20 @@ func agentSystem() *system {
 		})
 	}
 	s.candidate = func(r *rig, host string) (*exec.Cmd, []byte, error) {
-		return exec.Command(r.program("peer-regent"), "-journals", r.c.JournalDir(), "-name", host, "-socket", r.c.Socket(host), "-lease", r.setting.Length.String()), nil, nil
+		args := []string{"-journals", r.c.JournalDir(), "-name", host, "-socket", r.c.Socket(host), "-lease", r.setting.Length.String()}
+		if r.setting.Name != s.defaults.Name {
+			args = append(args, "-heartbeat", max(r.setting.Length, shortestHeartbeat).String())
+		}
+		return exec.Command(r.program("peer-regent"), args...), nil, nil
 	}
 	return s
 }
+
+const (
+	// agentDefault is the lease of programs at an agent that ask for none, and shortestHeartbeat how soon an agent is asked to treat a silent program as hung.
+	agentDefault      = 5 * time.Second
+	shortestHeartbeat = 200 * time.Millisecond
+)
 
 // agentConfig is added to the configuration of agents.
 func agentConfig(s setting) string {

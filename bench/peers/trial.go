@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"slices"
 	"strings"
 	"syscall"
@@ -156,9 +157,11 @@ func (r *rig) restore(ctx context.Context, host, kind string, t *trial) error {
 	case "kill", "host":
 		for _, name := range r.processes(host) {
 			if kind == "host" || strings.HasPrefix(name, "candidate-") {
-				if err := r.c.Process(name).Kill(); err != nil {
+				p := r.c.Process(name)
+				if err := p.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
 					return err
 				}
+				<-p.Gone()
 			}
 		}
 		return r.restart(ctx, host, kind)

@@ -25,20 +25,21 @@ func main() {
 	name := flag.String("name", "", "the name of the candidate")
 	socket := flag.String("socket", "", "the socket of the agent; empty: be a member")
 	lease := flag.Duration("lease", 0, "the lease to ask for; 0: the default")
+	heartbeat := flag.Duration("heartbeat", 0, "after what silence the agent treats this program as hung; 0: the default")
 	flag.Parse()
-	if err := run(*journals, *name, *socket, *lease); err != nil {
+	if err := run(*journals, *name, *socket, *lease, *heartbeat); err != nil {
 		fmt.Fprintln(os.Stderr, "peer regent:", err)
 		os.Exit(1)
 	}
 }
 
-func run(journals, name, socket string, lease time.Duration) error {
+func run(journals, name, socket string, lease, heartbeat time.Duration) error {
 	p, err := candidate.New(journals, name)
 	if err != nil {
 		return err
 	}
 	ctx := context.Background()
-	group, err := enter(ctx, socket)
+	group, err := enter(ctx, socket, heartbeat)
 	if err != nil {
 		return err
 	}
@@ -73,9 +74,13 @@ func run(journals, name, socket string, lease time.Duration) error {
 }
 
 // enter joins the council, or reaches the agent.
-func enter(ctx context.Context, socket string) (*regent.Group, error) {
+func enter(ctx context.Context, socket string, heartbeat time.Duration) (*regent.Group, error) {
 	if socket != "" {
-		c, err := regent.Dial(ctx, socket)
+		var options []regent.DialOption
+		if heartbeat > 0 {
+			options = append(options, regent.Heartbeat(heartbeat))
+		}
+		c, err := regent.Dial(ctx, socket, options...)
 		if err != nil {
 			return nil, err
 		}
