@@ -12,7 +12,7 @@ MUTANTS ?=
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help deps fmt vet lint modules release-check release-fix check cross test tests tests-raced tests-together test-kube test-long test-engines hosts bench bench-quick bench-calm bench-peers bench-sessions bench-flood explore fuzz mutants mutants-quick screenshot torture build install release clean
+.PHONY: help deps fmt vet lint modules release-check release-fix check cross test tests tests-raced tests-together test-kube test-long test-engines hosts bench bench-quick bench-calm bench-peers performance bench-sessions bench-flood explore fuzz mutants mutants-quick screenshot torture build install release clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -128,6 +128,9 @@ bench-peers: ## Regent beside hashicorp/raft, etcd and Redis with redsync, in on
 	for c in regent raft etcd redis; do $(GO) build -trimpath -o bin/peers/peer-$$c ./bench/peers/$$c || exit 1; done
 	$(GO) build -trimpath -o bin/peers/bench-peers ./bench/peers
 	bin/peers/bench-peers $(BENCH)
+
+performance: ## write recorded measurements (docs/performance.json) into docs/performance.md, with what is missed
+	$(GO) run ./internal/tools/performance
 
 # Every fuzz target, one after the other, FUZZCPU of processor time each. FUZZ=./internal/wire looks at one package. Inputs that reach new
 # code stay in bin/fuzz; those worth keeping for good belong below testdata/fuzz of their package. A campaign of hours has a FUZZREPORT: called

@@ -68,22 +68,41 @@ func (s *settings) moduleVersion(candidate, path string) string {
 	return "unknown"
 }
 
-// write writes all files.
-func (r *report) write(dir string) error {
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return err
-	}
+// files returns all files of the report.
+func (r *report) files() (map[string]string, error) {
 	b, err := json.MarshalIndent(r, "", "  ")
 	if err != nil {
-		return err
+		return nil, err
 	}
-	files := map[string]string{"peers.json": string(b) + "\n", "peers.md": r.markdown()}
+	files := map[string]string{resultsFile: string(b) + "\n", "peers.md": r.markdown(), "short.md": r.short()}
 	for name, p := range r.plots() {
 		files[name] = p
 	}
-	var failed []error
+	return files, nil
+}
+
+// resultsFile has all that the other files have.
+const resultsFile = "peers.json"
+
+// write writes all files.
+func (r *report) write(dir string) error {
+	files, err := r.files()
+	if err != nil {
+		return err
+	}
+	failed := []error{os.MkdirAll(dir, 0o755)}
 	for name, text := range files {
 		failed = append(failed, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644))
 	}
 	return errors.Join(failed...)
+}
+
+// readReport reads results that were recorded.
+func readReport(dir string) (*report, error) {
+	b, err := os.ReadFile(filepath.Join(dir, resultsFile))
+	if err != nil {
+		return nil, err
+	}
+	r := &report{}
+	return r, json.Unmarshal(b, r)
 }

@@ -49,6 +49,7 @@ type settings struct {
 	programs          map[string]string
 	verbose           bool
 	command           string
+	render            string // a directory of results
 	log               io.Writer
 }
 
@@ -59,6 +60,17 @@ func main() {
 			fmt.Fprintln(os.Stderr, "bench-peers:", err)
 		}
 		os.Exit(2)
+	}
+	if s.render != "" {
+		r, err := readReport(s.render)
+		if err == nil {
+			err = r.write(s.render)
+		}
+		if err != nil {
+			fmt.Fprintln(os.Stderr, "bench-peers:", err)
+			os.Exit(1)
+		}
+		return
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -98,6 +110,7 @@ func parse(args []string, errs io.Writer) (*settings, error) {
 			return nil
 		})
 	}
+	f.StringVar(&s.render, "render", "", "measure nothing: write tables and plots of the peers.json in this directory beside it")
 	f.BoolVar(&s.verbose, "v", false, "show every trial, and what processes write")
 	if err := f.Parse(args); err != nil {
 		return nil, err

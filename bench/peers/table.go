@@ -182,8 +182,7 @@ func seconds(s float64) string { return time.Duration(s * 1e9).Round(time.Second
 // markdown is the whole report as a person reads it.
 func (r *report) markdown() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "`%s`, %s, %d processors (%s), %s, %s. Load averages: %s. Hosts: %s.\n\n", r.Command, r.Date.Format("2 January 2006 15:04 MST"), r.Machine.Processors, r.Machine.Model,
-		r.Machine.Kernel, r.Machine.Go, loads(r.Load), r.Hosts)
+	b.WriteString(r.head())
 	b.WriteString("Medians; in parentheses times that of Regent's library in the same role.\n\n")
 	b.WriteString("From the loss of the leader to the next:\n\n" + r.table(failovers(r.tried())))
 	fmt.Fprintf(&b, "\nWhile nothing happens, three hosts together:\n\n%s", r.table(idleColumns()))
@@ -199,6 +198,25 @@ func (r *report) markdown() string {
 		}
 	}
 	return b.String()
+}
+
+// head says where it was measured.
+func (r *report) head() string {
+	return fmt.Sprintf("`%s`, %s, %d processors (%s), %s, %s. Load averages: %s. Hosts: %s.\n\n", r.Command, r.Date.Format("2 January 2006 15:04 MST"), r.Machine.Processors, r.Machine.Model,
+		r.Machine.Kernel, r.Machine.Go, loads(r.Load), r.Hosts)
+}
+
+// short is what an overview has: settings that are as fast as they can be while they are stable, and few columns.
+func (r *report) short() string {
+	few := *r
+	few.Runs = slices.DeleteFunc(slices.Clone(r.Runs), func(x *run) bool { return x.Role == "default" })
+	idle, safety := idleColumns(), safetyColumns()
+	columns := []column{idle[0], safety[0], safety[1], safety[2], safety[3]}
+	for i, c := range failovers(r.tried()) {
+		c.more = nil
+		columns = slices.Insert(columns, i, c)
+	}
+	return few.table(columns) + "\n" + r.head()
 }
 
 // tried are the kinds of trials that were made, in order.
