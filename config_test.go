@@ -35,6 +35,7 @@ func TestConfigurationsThatCannotWorkAreRefusedWithTheReason(t *testing.T) {
 		{"without white space", func(c *Config) { c.Council[1].Name = "" }},
 		{"has no address", func(c *Config) { c.Council[1].Addrs = nil }},
 		{"must be host:port", func(c *Config) { c.Council[1].Addrs = []string{"10.0.0.1"} }},
+		{"with an IPv6 address in brackets", func(c *Config) { c.Council[1].Addrs = []string{"fd00::2:7400"} }},
 		{"port from 1 to 65535", func(c *Config) { c.Council[1].Addrs = []string{"127.0.0.1:0"} }},
 		{"at most 8", func(c *Config) { c.Council[1].Addrs = strings.Split(strings.Repeat("127.0.0.1:1 ", 9), " ")[:9] }},
 		{"10.0.0.1:7400 is not an address of the loopback interface", func(c *Config) { c.Council[1].Addrs = []string{"10.0.0.1:7400"} }},

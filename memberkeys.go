@@ -3,6 +3,7 @@ package regent
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -20,7 +21,10 @@ import (
 // the others from all files that end in .pub. It sets [Config.OwnKeys] and, for members that are in the council, [Peer.PublicKeys].
 func (c *Config) ReadKeys(dir string) error {
 	private, err := secret.ReadPrivate(filepath.Join(dir, secret.PrivateName))
-	if err != nil {
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return fmt.Errorf("private key file: %w (run 'regent keys exchange --dir %s --name %s' to draw this member's key)", err, dir, c.Name)
+	case err != nil:
 		return fmt.Errorf("private key file: %w", err)
 	}
 	c.OwnKeys = ownKeys(&private)

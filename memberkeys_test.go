@@ -47,3 +47,12 @@ func TestRunningMemberKeepsItsTagKey(t *testing.T) {
 		}
 	})
 }
+
+// A program that is started before its keys are drawn says which command draws them.
+func TestMissingKeysNameTheCommandThatDrawsThem(t *testing.T) {
+	dir := t.TempDir()
+	c := Config{Name: "a"}
+	if err := c.ReadKeys(dir); err == nil || !strings.Contains(err.Error(), "run 'regent keys exchange --dir "+dir+" --name a'") {
+		t.Errorf("got %v", err)
+	}
+}

@@ -230,7 +230,10 @@ func (f *File) checkElector(kind elector.Kind) error {
 // address checks host:port.
 func address(a string) error {
 	host, port, err := net.SplitHostPort(a)
-	if err != nil {
+	switch {
+	case err != nil && strings.Count(a, ":") > 1:
+		return fmt.Errorf("address %q: must be host:port, with an IPv6 address in brackets, such as [fd00::1]:7400", a)
+	case err != nil:
 		return fmt.Errorf("address %q: must be host:port", a)
 	}
 	if n, err := strconv.ParseUint(port, 10, 16); err != nil || n == 0 || host == "" {

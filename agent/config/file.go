@@ -360,6 +360,12 @@ func syntax(path string, err error) error {
 	if what, ok := kinds[message[strings.LastIndexByte(message, ' ')+1:]]; ok && strings.HasPrefix(message, "cannot unmarshal ") {
 		message = fmt.Sprintf("%s: must be %s", y.GetToken().Value, what)
 	}
+	switch {
+	case strings.Contains(message, "not allowed in this context"):
+		message += " (indent it as far as the lines beside it)"
+	case strings.Contains(message, "\t"):
+		message += " (indent with spaces, not with tabs)"
+	}
 	return fmt.Errorf("%s:%d: %s", path, y.GetToken().Position.Line, message)
 }
 

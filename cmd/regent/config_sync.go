@@ -88,7 +88,7 @@ func syncConfig(c *cobra.Command, path, socket string, dryRun bool) error {
 	if err := config.Replace(path, after); err != nil {
 		return cli.Failf("config: %s was not changed: %w", path, err)
 	}
-	fmt.Fprintf(out, "%s was rewritten: %s\n", path, councilLine(&now))
+	fmt.Fprintf(out, "%s was rewritten: %s\nnext: reload the agent (systemctl reload regent)\n", path, councilLine(&now))
 	return nil
 }
 

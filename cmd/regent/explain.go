@@ -188,7 +188,7 @@ func (a *explanation) skips() string {
 	case a.Seen || a.ToToken <= a.FromToken+fewSkipped:
 		return ""
 	case a.first():
-		return fmt.Sprintf("%d and not 1: tokens only grow, and members that crashed or restarted begin above all that they may have used in any group", a.ToToken)
+		return fmt.Sprintf("%d and not 1: tokens only grow; leaders that this agent has not seen used some, and members that crashed or restarted skip some", a.ToToken)
 	case a.FromToken == 0:
 		return ""
 	}

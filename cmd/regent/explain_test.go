@@ -41,7 +41,7 @@ func TestExplainClaimsNoMoreThanIsKnown(t *testing.T) {
 		},
 		"first, after a crash": {
 			changes:  []api.Change{changed("quorum", 0, "", 0, because(why.Started, "")), changed("quorum", 0, "a", 461, because(why.Elected, "a"))},
-			says:     []string{"a began to lead with token 461: ", "token: 461 and not 1: tokens only grow, and members that crashed"},
+			says:     []string{"a began to lead with token 461: ", "token: 461 and not 1: tokens only grow; leaders that this agent has not seen"},
 			means:    "no member had led before, as far as this member knows",
 			unlooked: true,
 		},

@@ -66,7 +66,7 @@ func (o *supportOptions) run(c *cobra.Command) error {
 	if err != nil {
 		host = "host"
 	}
-	now := time.Now().UTC()
+	now := time.Now().UTC().Truncate(time.Second) // tar rounds, and a file of the future makes it warn
 	if o.output == "" {
 		o.output = fmt.Sprintf("regent-support-%s-%s.tar.gz", host, now.Format("20060102-150405"))
 	}

@@ -197,8 +197,10 @@ func difference(from, to *Config) string {
 			all = append(all, m.Name+" joins as an observer")
 		case was.Role.votes() && !m.Role.votes():
 			all = append(all, m.Name+" loses its vote")
+		case !was.Role.votes() && m.Role == Witness:
+			all = append(all, m.Name+" gets a vote as a witness")
 		case !was.Role.votes() && m.Role.votes():
-			all = append(all, fmt.Sprintf("%s becomes a %v", m.Name, m.Role))
+			all = append(all, m.Name+" gets a vote and may lead")
 		}
 	}
 	for i := range from.Members {

@@ -21,7 +21,7 @@ func TestForecast(t *testing.T) {
 		says           []string
 	}{
 		{"a newcomer", "abc", "abcd", protocol.Set{}, nil, 3, false,
-			[]string{"step 1: d joins as an observer; 3 votes", "step 2: d becomes a leader; 4 votes, survives the loss of 1",
+			[]string{"step 1: d joins as an observer; 3 votes", "step 2: d gets a vote and may lead; 4 votes, survives the loss of 1",
 				"leases of 28ms will be lost once per step: shorter than 50ms + 3 x 20ms + 2 x 5ms = 120ms", "leases of 200ms last", "warning: 4 votes survive the loss of 1, like 3"}},
 		{"a living one is replaced", "abc", "abd", protocol.Set{}, nil, 4, false, []string{"step 3: c loses its vote", "step 4: c leaves"}},
 		{"a dead one is replaced", "abc", "abd", protocol.NewSet(2), nil, 4, false,
