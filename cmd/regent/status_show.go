@@ -91,7 +91,11 @@ func (s *statusReport) showCouncil(b *strings.Builder, p palette) {
 	if !c.Settled {
 		settled = "not settled"
 	}
-	fmt.Fprintf(b, "council number %d for %s, %s: %s tolerate %s\n", c.Number, ago(c.Since), settled, cli.Count(c.Voters, "voter"), cli.Count(c.Tolerates, "failure"))
+	tolerate := "tolerate"
+	if c.Voters == 1 {
+		tolerate = "tolerates"
+	}
+	fmt.Fprintf(b, "council number %d for %s, %s: %s %s %s\n", c.Number, ago(c.Since), settled, cli.Count(c.Voters, "voter"), tolerate, cli.Count(c.Tolerates, "failure"))
 	if c.Running() {
 		by := ""
 		if c.By != "" {
