@@ -11,6 +11,7 @@ var agentPromises = []promise{
 	{"A program that does not read what the agent sends is noticed even without a heartbeat", []string{"TestStoppedProgramIsCaughtWhenItReadsNoMore"}},
 	{"A Go program or a runner that is paused is noticed after two leases without a sign of life, at least 6 s (`regent.Heartbeat` sets another length).",
 		[]string{"TestHowLongProgramsAndRunnersMayBeSilent", "TestStoppedProgramIsCaughtByItsHeartbeat"}},
+	{"A `regent vip` is noticed after one lease.", []string{"TestAHolderOfAddressesMayBeSilentForOneLease", "agent/silent-holder"}},
 	{"One that only waits loses its candidacy then, and campaigns again by itself when it goes on.",
 		[]string{"TestProgramThatIsSilentWhileItWaitsIsNotElected", "TestASilentProgramDoesNotWaitForItsElection", "TestCampaignGoesOnAfterSilence"}},
 	{"Programs of one host take turns in the order in which they came; each has its own, higher token.", []string{"TestProgramsOfOneMemberTakeTurns", "TestProgramsOfOneHostTakeTurns"}},

@@ -40,6 +40,10 @@ type SessionInfo struct {
 	Left  time.Duration `json:"remaining_ns,omitempty"`
 	// Lease is how long the program's leases are, or will be.
 	Lease time.Duration `json:"lease_ns,omitempty"`
+	// Addresses are those that the program has on interfaces of this host while it leads, and Duplicates the hardware addresses of other hosts that have one as
+	// well, by address.
+	Addresses  []string          `json:"addresses,omitempty"`
+	Duplicates map[string]string `json:"duplicates,omitempty"`
 }
 
 // SessionList is all of them.

@@ -111,7 +111,9 @@ type Candidate struct {
 	reports      []*Order
 	handed       error // what became of the order's transfer
 	goneOnce     sync.Once
-	end          endReasons
+	// duplicates are the hardware addresses of other hosts that have addresses of its tree, by address.
+	duplicates map[string]string
+	end        endReasons
 }
 
 // LifeSigns are the signs of life of a connection.

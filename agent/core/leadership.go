@@ -57,12 +57,16 @@ func (c *Candidate) longestLease() time.Duration {
 }
 
 // fixLease settles the length of the leases for the whole candidacy: a reload of the configuration changes later ones only. A runner that reads the page
-// may be silent for two leases.
+// may be silent for two leases, and one that holds addresses for one.
 func (c *Candidate) fixLease() {
 	if c.Lease == 0 && c.agent.ModeOf(c.Group) == regent.Quorum {
 		c.Lease = c.agent.leaseOf(c.Group)
 	}
-	if c.Tree != nil && c.Heartbeat != 0 {
+	switch {
+	case c.Tree == nil || c.Heartbeat == 0:
+	case len(c.addresses()) > 0: // nothing is lost with a holder of addresses, but time until another host has them
+		c.Heartbeat = c.LeaseLength()
+	default:
 		c.Heartbeat = max(c.Heartbeat, 2*c.LeaseLength())
 	}
 }

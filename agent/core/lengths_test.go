@@ -9,6 +9,9 @@ import (
 
 	"github.com/regentproject/regent"
 	"github.com/regentproject/regent/agent/config"
+	"github.com/regentproject/regent/agent/processes"
+	"github.com/regentproject/regent/agent/run/tree"
+	"github.com/regentproject/regent/internal/session"
 )
 
 // Leases that an ordinary pause would end are lengthened where there is no real-time scheduling, and the log says why.
@@ -75,4 +78,26 @@ func TestShortestLeaseOfAProgramDecidesWhichPausesItSurvives(t *testing.T) {
 func shortened(lease time.Duration) time.Duration {
 	t := regent.LAN.ForLease(lease)
 	return t.Tolerates()
+}
+
+// A holder of addresses has nothing to lose by a pause but time: it is noticed after one lease, and other runners after two.
+func TestAHolderOfAddressesMayBeSilentForOneLease(t *testing.T) {
+	for _, c := range []struct {
+		addresses        []string
+		heartbeat, lease time.Duration
+		want             time.Duration
+	}{
+		{nil, 10 * time.Second, 5 * time.Second, 10 * time.Second},
+		{nil, 6 * time.Second, 20 * time.Second, 40 * time.Second},
+		{[]string{"10.0.0.9/24@eth0"}, 10 * time.Second, 5 * time.Second, 5 * time.Second},
+		{[]string{"10.0.0.9/24@eth0"}, 10 * time.Second, 20 * time.Second, 20 * time.Second},
+		{[]string{"10.0.0.9/24@eth0"}, 0, 5 * time.Second, 0},
+	} {
+		held := (&processes.Trees{}).Watch("g", tree.Ref{Addresses: c.addresses}, 0)
+		k := &Candidate{agent: &Agent{}, Candidacy: Candidacy{Candidate: session.Candidate{Heartbeat: c.heartbeat, Lease: c.lease}, Tree: held}}
+		k.fixLease()
+		if k.Heartbeat != c.want {
+			t.Errorf("%v: a heartbeat of %v with leases of %v becomes %v, want %v", c.addresses, c.heartbeat, c.lease, k.Heartbeat, c.want)
+		}
+	}
 }

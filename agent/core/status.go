@@ -3,6 +3,7 @@ package core
 import (
 	"context"
 	"iter"
+	"maps"
 	"net/http"
 	"os"
 	"time"
@@ -89,6 +90,10 @@ func (k *Candidate) info() api.SessionInfo {
 	case tenure.Waiting:
 	case tenure.Leading:
 		out.State = "leading"
+		out.Addresses = k.addresses()
+		k.mu.Lock()
+		out.Duplicates = maps.Clone(k.duplicates)
+		k.mu.Unlock()
 	default:
 		out.State = "stopping"
 	}

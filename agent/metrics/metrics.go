@@ -28,6 +28,8 @@ type Source interface {
 	LeadsHere(c *api.Change) (bool, time.Duration)
 	TakesPart(c *api.Change) bool
 	Role(group string) api.RoleInfo
+	// Sessions lists the programs that take part, in all groups if that is empty.
+	Sessions(group string) []api.SessionInfo
 }
 
 // A Collector gives Prometheus what the member and the agent know, when it is asked. It is an unchecked one: which groups
@@ -48,6 +50,7 @@ func (c *Collector) Collect(out chan<- prometheus.Metric) {
 	to := sink(out)
 	c.collectMember(to)
 	c.collectGroups(to)
+	c.collectAddresses(to)
 	s := c.Source.Status()
 	if group := s.DefaultGroup; group != "" {
 		i := c.Source.Role(group)
@@ -93,6 +96,16 @@ func (c *Collector) collectGroups(to sink) {
 		c.collectGroup(&groups[i], to)
 	}
 	to.gauge("regent_groups_over", "groups that nobody leads and in which this host takes no part", float64(over))
+}
+
+// collectAddresses sends what there is about the addresses that programs here have while they lead.
+func (c *Collector) collectAddresses(to sink) {
+	for _, s := range c.Source.Sessions("") {
+		for _, a := range s.Addresses {
+			to.gauge("regent_address_duplicate", "1 if another host answers for an address that this host has for the leader of the group, as of the last look", bit(s.Duplicates[a] != ""),
+				"group", names.Label(s.Group), "address", a)
+		}
+	}
 }
 
 const (

@@ -131,6 +131,7 @@ func (m of) Unheard(string) *api.Change                  { return nil }
 func (m of) LeadsHere(*api.Change) (bool, time.Duration) { return false, 0 }
 func (m of) TakesPart(*api.Change) bool                  { return false }
 func (m of) Role(string) api.RoleInfo                    { return api.RoleInfo{} }
+func (m of) Sessions(string) []api.SessionInfo           { return nil }
 
 // Pauses are a native histogram, and have buckets for those that read none. None is shown shorter than it was.
 func TestPausesAreAHistogram(t *testing.T) {

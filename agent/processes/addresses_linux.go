@@ -3,12 +3,11 @@ package processes
 import (
 	"fmt"
 	"os"
-	"strconv"
-	"strings"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/regentproject/regent/agent/run/address"
+	"github.com/regentproject/regent/agent/run/tree"
 	"github.com/regentproject/regent/internal/tenure"
 )
 
@@ -31,24 +30,9 @@ func mayHold(runner tenure.Identity, addresses []string) error {
 			return fmt.Errorf("addresses: runner %d is in another %s namespace than the agent, which could not delete them: run both in the same", runner.Pid, kind)
 		}
 	}
-	may, err := hasCapability(runner.Pid, unix.CAP_NET_ADMIN)
+	may, err := tree.HasCapability(runner.Pid, unix.CAP_NET_ADMIN)
 	if err == nil && !may {
 		err = fmt.Errorf("addresses: runner %d lacks CAP_NET_ADMIN: run it as root, or as a service with AmbientCapabilities=CAP_NET_ADMIN CAP_NET_RAW", runner.Pid)
 	}
 	return err
-}
-
-// hasCapability says whether a process has a capability in effect.
-func hasCapability(pid, capability int) (bool, error) {
-	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
-	if err != nil {
-		return false, err
-	}
-	for line := range strings.Lines(string(b)) {
-		if text, ok := strings.CutPrefix(line, "CapEff:"); ok {
-			bits, err := strconv.ParseUint(strings.TrimSpace(text), 16, 64)
-			return bits&(1<<capability) != 0, err
-		}
-	}
-	return false, fmt.Errorf("process %d: its capabilities are not known", pid)
 }

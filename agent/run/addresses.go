@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -21,9 +22,6 @@ import (
 // asks the runner for the deadline on its standard input. It is the first process of the tree, so that runner, keeper and agent end it as they end every
 // program, and delete the addresses after that.
 
-// holderName is what the process calls itself.
-const holderName = "regent-address"
-
 // selfPath is this very executable, also if its file was replaced.
 const selfPath = "/proc/self/exe"
 
@@ -32,7 +30,7 @@ const jsonFlag = "--json"
 
 // holderCommand is the command that holds addresses.
 func holderCommand(addresses []string, asJSON bool) []string {
-	c := []string{holderName}
+	c := []string{address.ProcessName}
 	if asJSON {
 		c = append(c, jsonFlag)
 	}
@@ -41,7 +39,7 @@ func holderCommand(addresses []string, asJSON bool) []string {
 
 // program returns the path of a program.
 func program(name string) (string, error) {
-	if name == holderName {
+	if name == address.ProcessName {
 		return selfPath, nil
 	}
 	return exec.LookPath(name)
@@ -92,7 +90,12 @@ func (l *life) start(o tree.Options) error {
 	}
 	go func() {
 		defer mine.Close()
-		address.Serve(mine, func() address.Answer {
+		var before map[string]string
+		address.Serve(mine, func(q address.Question) address.Answer {
+			if !maps.Equal(q.Duplicates, before) {
+				before = q.Duplicates
+				l.upper.Duplicates(before)
+			}
 			return address.Answer{Remaining: l.remaining(), Healed: int(l.heals.Load())}
 		})
 	}()
@@ -127,7 +130,7 @@ func holdAddresses(args []string) int {
 	signal.Ignore(Signals()...) // those that mean nothing to it
 	ctx, cancel := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer cancel()
-	h := address.Holder{Clock: c, Kernel: address.Own{}, Runner: os.Stdin, Report: func(e address.Event) { report(os.Stdout, os.Stderr, asJSON, e) }}
+	h := address.Holder{Clock: c, Kernel: &address.Own{Newer: tree.Successors()}, Runner: os.Stdin, Report: func(e address.Event) { report(os.Stdout, os.Stderr, asJSON, e) }}
 	h.Hold(ctx, addresses)
 	return 0
 }

@@ -65,6 +65,8 @@ type Upper interface {
 	Freeze(cause protocol.Cause)
 	// Shown returns the deadline that the agent shows on its page, and whether it does. Extended does not come then.
 	Shown() (until protocol.Time, shown bool)
+	// Duplicates reports the hardware addresses of other hosts that have addresses of the tree as well, by address.
+	Duplicates(all map[string]string)
 	// Leave has no more notices taken. Causes may be corrected until then.
 	Leave()
 	// Unread says that notices were received and not taken yet.

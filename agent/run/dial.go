@@ -106,6 +106,10 @@ func (u *upper) Freeze(cause protocol.Cause) {
 	go func() { _ = u.candidacy.Freeze(u.conn.CauseOf(cause)) }()
 }
 
+func (u *upper) Duplicates(all map[string]string) {
+	go func() { _ = u.candidacy.Duplicates(all) }()
+}
+
 func (u *upper) Shown() (protocol.Time, bool) { return u.candidacy.Shown() }
 
 func (u *upper) Leave() { u.candidacy.Leave() }

@@ -100,6 +100,9 @@ func (a *fakeAgent) Watch(ctx context.Context, _ string, f func(leader, why stri
 	}
 }
 
+// Duplicates does nothing.
+func (l *fakeLease) Duplicates(map[string]string) {}
+
 // fakeLease lasts until a test sets the clock forward.
 type fakeLease struct {
 	agent   *fakeAgent

@@ -1,6 +1,10 @@
 package run
 
-import "os"
+import (
+	"os"
+
+	"github.com/regentproject/regent/agent/run/address"
+)
 
 // Main is called first by programs that call Run: the keeper, and the process that holds addresses, run from their executable. In such a
 // process it does not return.
@@ -8,7 +12,7 @@ func Main() {
 	switch os.Args[0] {
 	case keeperName:
 		os.Exit(keepUntilDone())
-	case holderName:
+	case address.ProcessName:
 		os.Exit(holdAddresses(os.Args[1:]))
 	}
 }

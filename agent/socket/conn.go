@@ -333,7 +333,7 @@ func (c *conn) handle(r *session.Request) {
 // handleCandidacy carries out a request that is about a candidacy.
 func (c *conn) handleCandidacy(r *session.Request, k *core.Candidate) {
 	switch {
-	case k == nil && (r.Do == session.Resign || r.Do == session.Freeze || r.Do == session.Started):
+	case k == nil && (r.Do == session.Resign || r.Do == session.Freeze || r.Do == session.Started || r.Do == session.Duplicates):
 		c.send(&session.Event{Event: session.Done, ID: r.ID}) // it is over already
 	case k == nil:
 		c.fail(r, regent.ErrNotLeader)
@@ -366,6 +366,9 @@ func (c *conn) handleCandidacy(r *session.Request, k *core.Candidate) {
 			c.fail(r, err)
 			return
 		}
+		c.send(&session.Event{Event: session.Done, ID: r.ID})
+	case r.Do == session.Duplicates:
+		k.SetDuplicates(r.Duplicates)
 		c.send(&session.Event{Event: session.Done, ID: r.ID})
 	case r.Do == session.Freeze:
 		k.ReportFreeze(c.cause(r))

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -155,6 +156,12 @@ func (s *statusReport) findProblems() []string {
 	if others := slices.DeleteFunc(slices.Clone(s.Members), func(m regent.PeerStatus) bool { return m.Self }); len(others) > 0 &&
 		!slices.ContainsFunc(others, func(m regent.PeerStatus) bool { return m.Heard }) {
 		say("no other member was heard: does council in their files list this member, %s, at its address?", s.Name)
+	}
+	for i := range s.Programs {
+		p := &s.Programs[i]
+		for _, a := range slices.Sorted(maps.Keys(p.Duplicates)) {
+			say("another host, with the hardware address %s, has %s of %s as well: find it, and take the address away from it", p.Duplicates[a], a, p.Group)
+		}
 	}
 	for _, host := range s.Unlisted {
 		say("%s has the cluster key and is not in this member's council: add it to all files, or stop its agent", host)

@@ -158,6 +158,11 @@ func (k *Candidacy) Freeze(cause why.Cause) error {
 	return k.conn.begin(&Request{Do: Freeze, Of: k.id, Cause: &cause}, func(uint64) {})
 }
 
+// Duplicates reports the hardware addresses of other hosts that have addresses of the candidacy as well, by address.
+func (k *Candidacy) Duplicates(all map[string]string) error {
+	return k.conn.begin(&Request{Do: Duplicates, Of: k.id, Duplicates: all}, func(uint64) {})
+}
+
 // Started reports the first process of a runner's program, before it execs.
 func (k *Candidacy) Started(first int) error {
 	return k.conn.begin(&Request{Do: Started, Of: k.id, First: first}, func(uint64) {})

@@ -55,6 +55,8 @@
 // hold has the agent start regent vip with its own rights, for a user that may not change addresses. printed passes on what that process prints, and over its exit
 // status. resign asks it to stop; with the cause unhealthy because the host is not fit to lead. The process stops with the connection, too.
 //
+// A runner of addresses reports with duplicates which other hosts have them as well: all of them whenever that changes.
+//
 // # The end of a connection
 //
 // The process of a connection is the one that opened it; who hands a connection on to another process gives the proof of its death away, and must keep the
@@ -104,7 +106,7 @@
 // candidacies of the connection that read the page, and has no answer. The Go side gives two within the heartbeat, which is two leases and at least [DefaultHeartbeat]
 // unless the program sets another one: one in 3 s. A runner gives one in 1.5 s at least, because its keeper gets a line at each. All programs
 // of a host give theirs at the same instants of the wall clock, so that the agent wakes up once for many. The agent lets a runner be silent for two
-// leases of its group, at least 6 s.
+// leases of its group, at least 6 s, and one that holds addresses for one lease.
 package session
 
 import "time"

@@ -14,24 +14,25 @@ import (
 
 // The requests.
 const (
-	Greet     = "hello"
-	Campaign  = "campaign"
-	Resign    = "resign"
-	Freeze    = "freeze"
-	Started   = "started"
-	Keep      = "keep"
-	Hold      = "hold"
-	Alive     = "alive"
-	Page      = "page"
-	Announce  = "announce"
-	Edict     = "edict"
-	Recovered = "recovered"
-	Transfer  = "transfer"
-	View      = "view"
-	Verify    = "verify"
-	Watch     = "watch"
-	Unwatch   = "unwatch"
-	Bye       = "bye"
+	Greet      = "hello"
+	Campaign   = "campaign"
+	Resign     = "resign"
+	Freeze     = "freeze"
+	Started    = "started"
+	Duplicates = "duplicates"
+	Keep       = "keep"
+	Hold       = "hold"
+	Alive      = "alive"
+	Page       = "page"
+	Announce   = "announce"
+	Edict      = "edict"
+	Recovered  = "recovered"
+	Transfer   = "transfer"
+	View       = "view"
+	Verify     = "verify"
+	Watch      = "watch"
+	Unwatch    = "unwatch"
+	Bye        = "bye"
 )
 
 // A Request is a line that a program writes.
@@ -79,7 +80,9 @@ type Request struct {
 	Addresses []string      `json:"addresses,omitempty"`
 	Wait      time.Duration `json:"wait_ns,omitempty"`
 	Once      bool          `json:"once,omitempty"`
-	Quiet     bool          `json:"quiet,omitempty"`
+	// Duplicates, of a request of that name, are the hardware addresses of other hosts that have addresses of a runner as well, by address.
+	Duplicates map[string]string `json:"duplicates,omitempty"`
+	Quiet      bool              `json:"quiet,omitempty"`
 }
 
 // A Tree says how to find all processes that a runner will start. See agent/run/tree, which finds and kills them. Mark is secret, and
@@ -114,7 +117,7 @@ type requestFields struct{ group, of, to bool }
 
 var requestFieldsOf = map[string]requestFields{
 	Campaign: {group: true}, Hold: {group: true}, View: {group: true}, Verify: {group: true}, Watch: {group: true},
-	Resign: {of: true}, Freeze: {of: true}, Started: {of: true}, Alive: {of: true}, Announce: {of: true}, Edict: {of: true}, Recovered: {of: true}, Unwatch: {of: true},
+	Resign: {of: true}, Freeze: {of: true}, Started: {of: true}, Duplicates: {of: true}, Alive: {of: true}, Announce: {of: true}, Edict: {of: true}, Recovered: {of: true}, Unwatch: {of: true},
 	Transfer: {of: true, to: true},
 	Keep:     {}, Greet: {}, Bye: {}, Page: {},
 }
@@ -189,6 +192,8 @@ func (r *Request) check() error {
 		return fmt.Errorf("%s: first process %d: must be a process", r.Do, r.First)
 	case (r.Do == Hold) != (len(r.Addresses) > 0) || len(r.Addresses) > maxAddresses:
 		return fmt.Errorf("%s: %d addresses: hold has 1 to %d, and nothing else has any", r.Do, len(r.Addresses), maxAddresses)
+	case len(r.Duplicates) > maxAddresses:
+		return fmt.Errorf("%s: %d addresses: at most %d", r.Do, len(r.Duplicates), maxAddresses)
 	case r.Wait < 0:
 		return fmt.Errorf("%s: wait %v: must not be negative", r.Do, r.Wait)
 	case r.Lease < 0 || r.Heartbeat < 0 || r.Grace < 0 || r.Guard < 0 || r.Hooks < 0:

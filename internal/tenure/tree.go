@@ -109,6 +109,18 @@ func (r *Ref) Pick(all []Process, kill []int, scratch []bool) (mine []int, forei
 	return kill, foreign, scratch
 }
 
+// Succeeded says whether a process that holds an address of the tree is of a later leadership on this host: the address is that one's then, and who ends
+// this tree leaves it alone. Holders are those that live, may change addresses and name this one. A tree whose first process is not known has no successor: what
+// holds the address may be that process.
+func (r *Ref) Succeeded(holders []Identity) bool {
+	for _, h := range holders {
+		if r.First.Pid != 0 && h.Started > r.First.Started {
+			return true
+		}
+	}
+	return false
+}
+
 // belongs says whether a process bears a sign of the tree, or its parent belongs.
 func (r *Ref) belongs(p *Process, all []Process, in []bool, runner bool, seen uint64) bool {
 	switch {

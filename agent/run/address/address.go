@@ -66,12 +66,16 @@ func ParseAll(texts []string) ([]Address, error) {
 	return out, nil
 }
 
-// Drop deletes addresses of this host, as they are written. It returns how many the kernel still has, and the first error.
-func Drop(texts []string) (left int, err error) {
+// ProcessName is what a process calls itself that holds addresses. Its other arguments are the addresses.
+const ProcessName = "regent-address"
+
+// Drop deletes addresses of this host, as they are written, except those that newer names: a process of a later leadership on this host holds them. It returns how
+// many the kernel still has, and the first error.
+func Drop(texts []string, newer func(Address) bool) (left int, err error) {
 	for _, text := range texts {
 		a, failure := Parse(text)
 		if failure == nil {
-			failure = a.Delete()
+			failure = a.leave(newer)
 		}
 		if failure != nil {
 			left++
@@ -79,6 +83,14 @@ func Drop(texts []string) (left int, err error) {
 		}
 	}
 	return left, err
+}
+
+// leave deletes the address unless it is that of a later leadership. The look for that takes a while, and most addresses are gone by then.
+func (a Address) leave(newer func(Address) bool) error {
+	if places, err := a.Find(); err == nil && (len(places) == 0 || newer(a)) {
+		return nil
+	}
+	return a.Delete()
 }
 
 // OnHost says why this host cannot get the address: there is no such interface, or it has the address without a lifetime. An address with

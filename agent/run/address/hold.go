@@ -5,6 +5,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
+	"net"
+	"sync"
 	"time"
 
 	"github.com/regentproject/regent/internal/clock"
@@ -19,14 +22,17 @@ type Answer struct {
 	Healed    int           `json:"healed"`
 }
 
-// Serve answers the questions of the process that holds addresses, one for each byte, until it ends.
-func Serve(conn io.ReadWriter, answer func() Answer) {
-	out := json.NewEncoder(conn)
-	for b := make([]byte, 1); ; {
-		if _, err := io.ReadFull(conn, b); err != nil {
-			return
-		}
-		if out.Encode(answer()) != nil {
+// A Question is what the process asks, with what it has found: the hardware addresses of other hosts that have its addresses as well.
+type Question struct {
+	Duplicates map[string]string `json:"duplicates,omitempty"`
+}
+
+// Serve answers the questions of the process that holds addresses until it ends.
+func Serve(conn io.ReadWriter, answer func(Question) Answer) {
+	in, out := json.NewDecoder(conn), json.NewEncoder(conn)
+	for {
+		var q Question
+		if in.Decode(&q) != nil || out.Encode(answer(q)) != nil {
 			return
 		}
 	}
@@ -37,22 +43,46 @@ const askEvery = address.Every / 2
 
 // A Kernel does what a machine asks for.
 type Kernel interface {
-	Set(a Address, lifetime time.Duration) error
+	// Set returns whether that is news to neighbours: the host did not have the address, or its interface was down.
+	Set(a Address, lifetime time.Duration) (news bool, err error)
 	Delete(a Address) error
 	Announce(a Address) error
 	Probe(a Address) (string, error)
 }
 
 // Own is the kernel of this host, for a process that may change addresses.
-type Own struct{}
+type Own struct {
+	// Newer says that a process of a later leadership on this host holds the address: see Drop.
+	Newer func(Address) bool
+	// down are the addresses whose interfaces were down at the last call that set them.
+	down map[Address]bool
+}
 
 // ProbeWithin is how long other hosts have to answer a probe.
 const ProbeWithin = time.Second
 
-func (Own) Set(a Address, lifetime time.Duration) error { return a.Set(lifetime) }
-func (Own) Delete(a Address) error                      { return a.Delete() }
-func (Own) Announce(a Address) error                    { return a.Announce() }
-func (Own) Probe(a Address) (string, error)             { return a.Probe(ProbeWithin) }
+// Set looks first: a call that adds the address again does not differ from one that refreshes it.
+func (o *Own) Set(a Address, lifetime time.Duration) (news bool, err error) {
+	link, err := a.link()
+	if err != nil {
+		return false, err
+	}
+	places, err := a.Find()
+	if err != nil {
+		return false, err
+	}
+	up := link.Flags&net.FlagRunning != 0
+	news = len(places) == 0 || up && o.down[a]
+	if o.down == nil {
+		o.down = make(map[Address]bool)
+	}
+	o.down[a] = !up
+	return news, a.Set(lifetime)
+}
+
+func (o *Own) Delete(a Address) error          { return a.leave(o.Newer) }
+func (o *Own) Announce(a Address) error        { return a.Announce() }
+func (o *Own) Probe(a Address) (string, error) { return a.Probe(ProbeWithin) }
 
 // An Event is what a holder of addresses reports.
 type Event struct {
@@ -86,6 +116,10 @@ type Holder struct {
 	deadlines chan protocol.Time
 	heals     chan struct{}
 	gone      chan struct{}
+
+	mu sync.Mutex
+	// duplicates are other hosts that have addresses, by address.
+	duplicates map[string]string
 }
 
 // one is one address of a holder.
@@ -108,6 +142,7 @@ type probed struct {
 
 // Hold holds the addresses until ctx ends or the runner has ended, and returns when the kernel has none of them.
 func (h *Holder) Hold(ctx context.Context, addresses []Address) {
+	h.duplicates = make(map[string]string)
 	h.deadlines, h.heals, h.gone = make(chan protocol.Time), make(chan struct{}), make(chan struct{})
 	for _, a := range addresses {
 		h.all = append(h.all, &one{Address: a, m: address.New(), failures: make(map[string]bool)})
@@ -150,12 +185,15 @@ func (h *Holder) each(f func(*one)) {
 // runner's.
 func (h *Holder) ask(ctx context.Context) {
 	defer close(h.gone)
-	in := json.NewDecoder(h.Runner)
+	in, out := json.NewDecoder(h.Runner), json.NewEncoder(h.Runner)
 	pause := time.NewTicker(askEvery)
 	defer pause.Stop()
 	for healed := 0; ; {
 		before := h.Clock.Now()
-		if _, err := h.Runner.Write([]byte{'?'}); err != nil {
+		h.mu.Lock()
+		q := Question{Duplicates: maps.Clone(h.duplicates)}
+		h.mu.Unlock()
+		if out.Encode(q) != nil {
 			return
 		}
 		var a Answer
@@ -206,8 +244,8 @@ func (h *Holder) move(o *one) address.Move {
 	move, lifetime := o.m.Next(before)
 	switch move {
 	case address.Set:
-		err := h.Kernel.Set(o.Address, lifetime)
-		o.m.SetDone(before, h.Clock.Now(), lifetime, err == nil)
+		news, err := h.Kernel.Set(o.Address, lifetime)
+		o.m.SetDone(before, h.Clock.Now(), lifetime, err == nil, news)
 		h.failed(o, err)
 	case address.Delete:
 		err := h.Kernel.Delete(o.Address)
@@ -261,6 +299,13 @@ func (h *Holder) heed(o *one) {
 			h.Report(Event{Event: Duplicate, Address: o.String(), Hardware: found.other})
 		}
 		o.other = found.other
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		if o.other == "" {
+			delete(h.duplicates, o.String())
+		} else {
+			h.duplicates[o.String()] = o.other
+		}
 	default:
 	}
 }

@@ -25,15 +25,16 @@ type fakeKernel struct {
 	refuses error
 }
 
-func (k *fakeKernel) Set(a Address, lifetime time.Duration) error {
+func (k *fakeKernel) Set(a Address, lifetime time.Duration) (news bool, err error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.refuses != nil {
-		return k.refuses
+		return false, k.refuses
 	}
+	_, there := k.ends[a.String()]
 	k.ends[a.String()] = time.Now().Add(lifetime)
 	k.sets++
-	return nil
+	return !there, nil
 }
 
 func (k *fakeKernel) Delete(a Address) error {
@@ -87,6 +88,8 @@ type scene struct {
 	until  time.Time
 	healed int
 	events []Event
+	// duplicates are those of the last question.
+	duplicates map[string]string
 }
 
 var both = []string{"10.0.0.9/24@eth0", "fd00::9/64@eth0"}
@@ -97,9 +100,10 @@ func play(t *testing.T) *scene {
 	mine, its := net.Pipe()
 	s.hang = func() { _ = mine.Close() }
 	t.Cleanup(s.hang)
-	go Serve(mine, func() Answer {
+	go Serve(mine, func(q Question) Answer {
 		s.mu.Lock()
 		defer s.mu.Unlock()
+		s.duplicates = q.Duplicates
 		return Answer{Remaining: time.Until(s.until), Healed: s.healed}
 	})
 	addresses, err := ParseAll(both)
@@ -200,6 +204,19 @@ func TestAnotherHostThatHasTheAddressIsReportedOnce(t *testing.T) {
 		if n != 1 {
 			t.Errorf("reported %d times, want once", n)
 		}
+		told := func() (host string) {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			return s.duplicates[both[0]]
+		}
+		if got := told(); got != "02:00:00:00:00:01" {
+			t.Errorf("the runner knows of %q", got)
+		}
+		s.kernel.change(func() { s.kernel.other = "" })
+		s.renew(20)
+		if got := told(); got != "" {
+			t.Errorf("the runner knows of %q after that host has given the address up", got)
+		}
 		s.stop()
 		<-s.ended
 	})
@@ -215,6 +232,22 @@ func TestNeighboursAreToldAgainWhenAMemberIsBack(t *testing.T) {
 		s.mu.Unlock()
 		s.renew(2)
 		if _, told, _ := s.kernel.counts(); told <= before {
+			t.Error("nobody was told again")
+		}
+		s.stop()
+		<-s.ended
+	})
+}
+
+// An address that another process or the network has taken away is added again by the next refresh, which neighbours must learn of.
+func TestNeighboursAreToldAgainOfAnAddressThatWasTakenAway(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := play(t)
+		s.renew(20)
+		_, before, _ := s.kernel.counts()
+		s.kernel.change(func() { delete(s.kernel.ends, both[1]) })
+		s.renew(4)
+		if _, told, _ := s.kernel.counts(); told <= before || !s.kernel.has(both[1]) {
 			t.Error("nobody was told again")
 		}
 		s.stop()

@@ -3,33 +3,19 @@ package address
 import (
 	"errors"
 	"net"
-	"os"
 	"os/exec"
-	"runtime"
 	"strings"
 	"testing"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/regentproject/regent/agent/cluster"
 )
 
-// inNamespace calls a test on a thread with a network of its own: eth0 and eth1, the two ends of a cable.
-func inNamespace(t *testing.T, test func(ip func(words ...string))) {
+// withCable calls a test in a network of its own: eth0 and eth1, the two ends of a cable.
+func withCable(t *testing.T, test func(ip func(words ...string))) {
 	t.Helper()
 	t.Parallel()
-	if os.Geteuid() != 0 {
-		return // there is no network to change
-	}
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		runtime.LockOSThread() // never unlocked: the thread ends with the goroutine
-		if err := unix.Unshare(unix.CLONE_NEWNET); err != nil {
-			t.Error(err)
-			return
-		}
+	cluster.Alone(t, func() {
 		ip := func(words ...string) {
 			if out, err := exec.Command("ip", words...).CombinedOutput(); err != nil {
 				t.Errorf("ip %v: %v: %s", words, err, out)
@@ -39,8 +25,7 @@ func inNamespace(t *testing.T, test func(ip func(words ...string))) {
 		ip("link", "set", "eth0", "up")
 		ip("link", "set", "eth1", "up")
 		test(ip)
-	}()
-	<-done
+	})
 }
 
 func parsed(t *testing.T, text string) Address {
@@ -65,7 +50,7 @@ func there(t *testing.T, a Address) int {
 var moving = []string{"10.9.9.9/24@eth0", "10.9.8.1/32@eth0", "10.9.7.0/31@eth0", "fd09::9/64@eth0"}
 
 func TestTheKernelRemovesAnAddressWhoseLifetimeHasPassed(t *testing.T) {
-	inNamespace(t, func(func(...string)) {
+	withCable(t, func(func(...string)) {
 		begun := time.Now()
 		for _, text := range moving {
 			a := parsed(t, text)
@@ -83,7 +68,7 @@ func TestTheKernelRemovesAnAddressWhoseLifetimeHasPassed(t *testing.T) {
 }
 
 func TestARefreshExtendsTheLifetimeAndADeletionEndsIt(t *testing.T) {
-	inNamespace(t, func(func(...string)) {
+	withCable(t, func(func(...string)) {
 		for _, text := range moving {
 			a := parsed(t, text)
 			if err := errors.Join(a.Set(time.Second), a.Set(time.Hour)); err != nil {
@@ -108,13 +93,13 @@ func TestARefreshExtendsTheLifetimeAndADeletionEndsIt(t *testing.T) {
 
 // What another process has added elsewhere or with another prefix goes as well: the host must not have the address.
 func TestADeletionLeavesTheAddressNowhere(t *testing.T) {
-	inNamespace(t, func(ip func(...string)) {
+	withCable(t, func(ip func(...string)) {
 		ip("addr", "add", "10.9.9.9/25", "dev", "eth1")
 		a := parsed(t, "10.9.9.9/24@eth0")
 		if err := a.OnHost(); err == nil || !strings.Contains(err.Error(), "on eth1, without a lifetime") {
 			t.Errorf("the host has it: %v", err)
 		}
-		if left, err := Drop([]string{a.String()}); left != 0 || err != nil || there(t, a) != 0 {
+		if left, err := Drop([]string{a.String()}, func(Address) bool { return false }); left != 0 || err != nil || there(t, a) != 0 {
 			t.Errorf("%d left: %v", left, err)
 		}
 		if err := a.OnHost(); err != nil {
@@ -127,7 +112,7 @@ func TestADeletionLeavesTheAddressNowhere(t *testing.T) {
 }
 
 func TestAProbeFindsAnotherHostAndAnAnnouncementReachesIt(t *testing.T) {
-	inNamespace(t, func(ip func(...string)) {
+	withCable(t, func(ip func(...string)) {
 		other, err := net.InterfaceByName("eth1")
 		if err != nil {
 			t.Error(err)
@@ -164,6 +149,59 @@ func TestAProbeFindsAnotherHostAndAnAnnouncementReachesIt(t *testing.T) {
 				}
 			}
 			_ = s.Close()
+		}
+	})
+}
+
+// The kernel does not say whether a call has added an address or refreshed it. An interface that was down loses its addresses of version 6, and what neighbours know.
+func TestACallThatIsNewsToNeighboursIsKnown(t *testing.T) {
+	withCable(t, func(ip func(...string)) {
+		k := &Own{Newer: func(Address) bool { return false }}
+		four, six := parsed(t, "10.9.9.9/24@eth0"), parsed(t, "fd09::9/64@eth0")
+		set := func(when string, want4, want6 bool) {
+			for a, want := range map[Address]bool{four: want4, six: want6} {
+				if news, err := k.Set(a, time.Hour); err != nil || news != want {
+					t.Errorf("%s: %v: news: %v, %v", when, a, news, err)
+				}
+			}
+		}
+		await := func(carrier bool) { // the kernel looks at its interfaces now and then
+			if err := cluster.Wait(cluster.Patience, "the interface has another state", func() bool {
+				link, err := net.InterfaceByName("eth0")
+				return err == nil && carrier == (link.Flags&net.FlagRunning != 0)
+			}); err != nil {
+				t.Error(err)
+			}
+		}
+		await(true)
+		set("first", true, true)
+		set("refreshed", false, false)
+		ip("addr", "del", "10.9.9.9/24", "dev", "eth0")
+		set("taken away", true, false)
+		ip("link", "set", "eth0", "down")
+		ip("link", "set", "eth0", "up")
+		await(true)
+		set("down for a moment", false, true)
+		ip("link", "set", "eth1", "down")
+		await(false)
+		set("without a carrier", false, false)
+		ip("link", "set", "eth1", "up")
+		await(true)
+		set("with a carrier again", true, true)
+	})
+}
+
+// An address that a later leadership of the host holds is left to it, whoever deletes.
+func TestAnAddressOfALaterLeadershipIsLeft(t *testing.T) {
+	withCable(t, func(func(...string)) {
+		a := parsed(t, "10.9.9.9/24@eth0")
+		k := &Own{Newer: func(b Address) bool { return a == b }}
+		if _, err := k.Set(a, time.Hour); err != nil {
+			t.Error(err)
+		}
+		left, err := Drop([]string{a.String()}, k.Newer)
+		if err = errors.Join(err, k.Delete(a)); err != nil || left != 0 || there(t, a) != 1 {
+			t.Errorf("is there %d times, and %d are left: %v", there(t, a), left, err)
 		}
 	})
 }

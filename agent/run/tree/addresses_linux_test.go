@@ -4,33 +4,14 @@ import (
 	"context"
 	"net"
 	"os"
-	"runtime"
+	"os/exec"
 	"testing"
 	"time"
 
-	"golang.org/x/sys/unix"
-
+	"github.com/regentproject/regent/agent/cluster"
 	"github.com/regentproject/regent/agent/run/address"
+	"github.com/regentproject/regent/internal/tenure"
 )
-
-// inNamespace calls a test on a thread with a network of its own.
-func inNamespace(t *testing.T, test func()) {
-	t.Helper()
-	if os.Geteuid() != 0 {
-		return // there is no network to change
-	}
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		runtime.LockOSThread() // never unlocked: the thread ends with the goroutine
-		if err := unix.Unshare(unix.CLONE_NEWNET); err != nil {
-			t.Error(err)
-			return
-		}
-		test()
-	}()
-	<-done
-}
 
 // addAddress adds an address without a program of its own, which the reaper would take for adopted.
 func addAddress(t *testing.T, text string) {
@@ -44,9 +25,15 @@ func addAddress(t *testing.T, text string) {
 	}
 }
 
+// addresses counts those of the loopback interface, which is down and has none by itself.
 func addresses(t *testing.T) int {
 	t.Helper()
-	all, err := net.InterfaceAddrs()
+	lo, err := net.InterfaceByName("lo")
+	if err != nil {
+		t.Error(err)
+		return 0
+	}
+	all, err := lo.Addrs()
 	if err != nil {
 		t.Error(err)
 	}
@@ -55,7 +42,7 @@ func addresses(t *testing.T) int {
 
 // The process that ends a tree deletes its addresses: the runner at a glance, and an agent that only has a [Ref] of the tree after a walk.
 func TestTheEndOfATreeDeletesItsAddresses(t *testing.T) {
-	inNamespace(t, func() {
+	cluster.Alone(t, func() {
 		n, err := ProcessReaper()
 		if err != nil {
 			t.Error(err)
@@ -103,4 +90,53 @@ func TestAnAddressThatIsLeftVoidsTheProof(t *testing.T) {
 			t.Errorf("%s: %v, want no verdict as long as the host may have the address", name, kind)
 		}
 	}
+}
+
+// A search for a tree that is over comes late if its process was paused. By then another leadership of this host may have added the address again.
+func TestALateSearchLeavesTheAddressOfALaterLeadership(t *testing.T) {
+	cluster.Alone(t, func() {
+		n, err := ProcessReaper()
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		p, _, err := n.Prepare()
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		defer p.Forget()
+		p.Hold([]string{"10.9.9.9/24@lo"})
+		addAddress(t, "10.9.9.9/24@lo")
+		old := p.Ref()
+		for name, c := range map[string]struct {
+			holds string
+			first tenure.Identity
+			want  int
+		}{
+			"a later holder":           {"10.9.9.9/24@lo", tenure.Identity{Pid: old.Runner.Pid, Started: 1}, 1},
+			"of another address":       {"10.9.9.8/24@lo", tenure.Identity{Pid: old.Runner.Pid, Started: 1}, 0},
+			"an earlier holder":        {"10.9.9.9/24@lo", tenure.Identity{Pid: old.Runner.Pid, Started: now() + 1<<20}, 0},
+			"a tree without a process": {"10.9.9.9/24@lo", tenure.Identity{}, 0},
+		} {
+			addAddress(t, "10.9.9.9/24@lo")
+			holder := &exec.Cmd{Path: "/bin/sh", Args: []string{address.ProcessName, "-c", "read x", c.holds}, Env: Helper(os.Environ())}
+			in, err := holder.StdinPipe()
+			if err == nil {
+				err = holder.Start() // by this thread, in its network
+			}
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			late := old
+			late.First = c.first
+			left, err := address.Drop(late.Addresses, late.Succeeded)
+			if left != 0 || err != nil || addresses(t) != c.want {
+				t.Errorf("%s: %d addresses are there, want %d; %d left, %v", name, addresses(t), c.want, left, err)
+			}
+			_ = in.Close()
+			_ = holder.Wait()
+		}
+	})
 }

@@ -133,7 +133,7 @@ func (r *Ref) killerBy(w *walk) killer {
 			r.See()
 			lived = r.Runner.Pid != 0 && alive(r.Runner)
 			failure = r.strike()
-			_, _ = address.Drop(r.Addresses) // at once, for a walk takes its time; the walk does it again, and counts
+			_, _ = address.Drop(r.Addresses, r.Succeeded) // at once, for a walk takes its time; the walk does it again, and counts
 			return Result{}, false
 		},
 		walk: func() Result {

@@ -149,7 +149,7 @@ func (t *Tree) End(ctx context.Context) Result {
 				return glance, glance.Search.Held == 0
 			}
 			failure = r.strike()
-			_, _ = address.Drop(r.Addresses) // at once, for a walk takes its time; the walk does it again, and counts
+			_, _ = address.Drop(r.Addresses, r.Succeeded) // at once, for a walk takes its time; the walk does it again, and counts
 			return Result{}, false
 		},
 		walk: func() Result {

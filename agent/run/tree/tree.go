@@ -7,6 +7,7 @@
 //	reap_linux.go     children that outlived their parents
 //	kill_linux.go     signals: at once, and after a walk
 //	find_linux.go     who belongs to a tree
+//	holder_linux.go   who holds an address after the tree
 //	verify_linux.go   what to believe of a tree that another process claims
 //	proc_linux.go     reading /proc
 //	cgroup_linux.go   a cgroup for each tree, where that is possible
@@ -124,7 +125,7 @@ func (r *Result) Verdict() (tenure.Kind, bool) {
 // drop deletes the addresses of the tree. It comes after the processes were killed.
 func (r *Ref) drop(found *Result) {
 	var err error
-	found.Search.Held, err = address.Drop(r.Addresses)
+	found.Search.Held, err = address.Drop(r.Addresses, r.Succeeded)
 	found.Err = errors.Join(found.Err, err)
 }
 

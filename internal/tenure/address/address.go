@@ -162,9 +162,9 @@ func (m *Machine) due() protocol.Time {
 }
 
 // SetDone takes note of a call that set the address with a lifetime, between two readings of the clock. ok is false if it failed: then nobody knows
-// whether the address is there.
-func (m *Machine) SetDone(before, after protocol.Time, lifetime time.Duration, ok bool) {
-	added := m.state != present || before >= m.end // the kernel may have removed it since
+// whether the address is there. news says that neighbours may have forgotten the address: it was not there before the call, or its interface was down.
+func (m *Machine) SetDone(before, after protocol.Time, lifetime time.Duration, ok, news bool) {
+	added := news || m.state != present || before >= m.end // the kernel may have removed it since
 	m.began, m.end, m.lifetime = before, before.Add(lifetime), lifetime
 	if !ok || m.late(after) {
 		m.state = doubtful

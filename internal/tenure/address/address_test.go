@@ -27,6 +27,8 @@ type holder struct {
 	fails func() bool
 	sets  []protocol.Time
 	told  int
+	// down says that the interface was down, which removes addresses.
+	down bool
 	// wrong is the first instant at which the kernel had the address beyond the deadline.
 	wrong protocol.Time
 	until protocol.Time
@@ -69,7 +71,8 @@ func (h *holder) work() {
 			h.k.end = h.now.Add(lifetime)
 			h.sets = append(h.sets, before)
 			h.pass(h.cost() / 2)
-			h.m.SetDone(before, h.now, lifetime, !failed)
+			h.m.SetDone(before, h.now, lifetime, !failed, h.down)
+			h.down = false
 		case Delete:
 			h.pass(h.cost())
 			if failed := h.fails(); failed {
@@ -200,6 +203,26 @@ func TestNeighboursAreToldAgainAfterAHeal(t *testing.T) {
 	h.work()
 	if h.told != announcements+1 {
 		t.Errorf("told %d times after a heal, want one more at once", h.told)
+	}
+}
+
+// An interface that goes down loses its addresses of version 6, and neighbours what they knew.
+func TestNeighboursAreToldAgainWhenTheInterfaceIsBack(t *testing.T) {
+	h := newHolder()
+	for range 50 {
+		h.extend(h.now.Add(5 * time.Second))
+		h.run(100 * time.Millisecond)
+	}
+	if h.told != announcements {
+		t.Fatalf("told %d times, want %d", h.told, announcements)
+	}
+	h.down = true
+	for range 50 {
+		h.extend(h.now.Add(5 * time.Second))
+		h.run(100 * time.Millisecond)
+	}
+	if h.told != 2*announcements {
+		t.Errorf("told %d times after the interface was down, want %d", h.told, 2*announcements)
 	}
 }
 
