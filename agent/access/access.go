@@ -52,9 +52,10 @@ type Rules struct {
 // A Gate decides who may do what, and keeps the audit log of who did, or was refused.
 type Gate struct {
 	// Access is replaced by a reload.
-	Access atomic.Pointer[Rules]
-	Audit  *Log
-	logins *logins
+	Access   atomic.Pointer[Rules]
+	Audit    *Log
+	logins   *logins
+	attempts attempts
 }
 
 func NewGate(log *slog.Logger) *Gate { return &Gate{Audit: NewLog(log), logins: newLogins()} }
@@ -99,8 +100,8 @@ func NewRules(file *config.File) (*Rules, error) {
 	return a, nil
 }
 
-// Identify returns who sent a request over TCP.
-func (a *Rules) Identify(r *http.Request) *Client {
+// identify returns who sent a request over TCP.
+func (a *Rules) identify(r *http.Request) *Client {
 	c := &Client{from: r.RemoteAddr}
 	if HasBearerToken(r) {
 		token := strings.TrimPrefix(r.Header.Get("Authorization"), bearerScheme)

@@ -54,8 +54,16 @@ func newLogins() *logins {
 	return l
 }
 
-// LogIn opens a login for the bearer of a token. It returns no login if the token is unknown.
-func (a *Gate) LogIn(r *http.Request, token string) (cookie *http.Cookie, csrf string, who *Client) {
+// LogIn opens a login for the bearer of a token. It returns no login if the token is unknown, or if the source must wait because it has guessed too often.
+func (a *Gate) LogIn(r *http.Request, token string) (cookie *http.Cookie, csrf string, who *Client, wait time.Duration) {
+	wait = a.guess(r, func() bool {
+		cookie, csrf, who = a.logIn(r, token)
+		return who != nil
+	})
+	return cookie, csrf, who, wait
+}
+
+func (a *Gate) logIn(r *http.Request, token string) (cookie *http.Cookie, csrf string, who *Client) {
 	sum := sha256.Sum256([]byte(token))
 	b := a.Access.Load().bearerOf(sum)
 	if b == nil || !MayLogIn(r) {
@@ -184,13 +192,12 @@ func (a *Rules) bearerOf(sum [sha256.Size]byte) (found *bearer) {
 func (a *Gate) HasTokens() bool { return len(a.Access.Load().tokens) > 0 }
 
 // IdentifyPage returns the client that sent a request for the dashboard over TCP: the owner of its login or, without a login, the client that
-// [Rules.Identify] returns.
+// [Gate.Identify] returns.
 func (a *Gate) IdentifyPage(r *http.Request) *Client {
-	rules := a.Access.Load()
-	if l := a.logins.of(r); l != nil {
+	if l := a.logins.of(r); l != nil && !HasBearerToken(r) {
 		return &Client{Role: l.token.role, token: l.token.name, from: r.RemoteAddr, login: l}
 	}
-	return rules.Identify(r)
+	return a.Identify(r)
 }
 
 // LoginOf returns the login of a client; nil if it has none.

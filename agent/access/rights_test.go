@@ -124,7 +124,7 @@ func TestClientsOverTCPAreWhatTheirCredentialsSay(t *testing.T) {
 			cert := &x509.Certificate{Subject: pkix.Name{CommonName: c.cert}}
 			q.TLS = &tls.ConnectionState{PeerCertificates: []*x509.Certificate{cert}, VerifiedChains: [][]*x509.Certificate{{cert}}}
 		}
-		if got := rules.Identify(q); got.Role != c.role || got.String() != c.who {
+		if got := rules.identify(q); got.Role != c.role || got.String() != c.who {
 			t.Errorf("%+v: role %d, %v", c, got.Role, got)
 		}
 	}

@@ -55,41 +55,13 @@ func Reserved(limit int) int {
 	return max(1, limit/8)
 }
 
-// sourceBits is how much of an IPv6 address names the network of its sender: the rest the sender can choose.
-const sourceBits = 64
-
-// sourceOf returns what counts as one source: an IPv4 address, a network of IPv6, or all of the loopback interface.
+// sourceOf returns the source of a connection.
 func sourceOf(a net.Addr) netip.Prefix {
 	t, ok := a.(*net.TCPAddr)
 	if !ok {
 		return netip.Prefix{}
 	}
-	return sourceOfIP(t.AddrPort().Addr())
-}
-
-// sourceOfAddr does the same for the address of a request's sender.
-func sourceOfAddr(addr string) netip.Prefix {
-	at, err := netip.ParseAddrPort(addr)
-	if err != nil {
-		return netip.Prefix{}
-	}
-	return sourceOfIP(at.Addr())
-}
-
-func sourceOfIP(ip netip.Addr) netip.Prefix {
-	ip = ip.Unmap().WithZone("")
-	bits := ip.BitLen()
-	switch {
-	case ip.IsLoopback():
-		bits = 0 // a client on this host can choose among addresses
-	case ip.Is6():
-		bits = sourceBits
-	}
-	p, err := ip.Prefix(bits)
-	if err != nil {
-		return netip.Prefix{}
-	}
-	return p
+	return access.SourceOf(t.AddrPort().Addr())
 }
 
 // Accept waits for the next connection that is let in.

@@ -11,16 +11,13 @@ import (
 // Authenticate finds out what the sender of a request may do, and bounds what it may send.
 func (a *Server) Authenticate(trusted bool, next http.Handler) http.Handler {
 	return a.identified(func(r *http.Request) *access.Client {
-		identify := a.gate.Access.Load().Identify
 		switch {
 		case trusted:
 			return access.ClientOf(r.Context()) // as it was when it connected
-		case access.HasBearerToken(r):
-			return a.identifyBearer(r, identify)
 		case strings.HasPrefix(r.URL.Path, pagePath):
 			return a.gate.IdentifyPage(r)
 		}
-		return identify(r)
+		return a.gate.Identify(r)
 	}, next)
 }
 

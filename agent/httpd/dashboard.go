@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
-	"time"
 
 	"github.com/regentproject/regent/agent/access"
 	"github.com/regentproject/regent/agent/api"
@@ -125,13 +124,7 @@ func (a *Server) serveLogin(w http.ResponseWriter, q *http.Request) {
 		WriteError(w, err)
 		return
 	}
-	var cookie *http.Cookie
-	var key string
-	var who *access.Client
-	wait := a.attempts.try(time.Now(), sourceOfAddr(q.RemoteAddr), func() bool {
-		cookie, key, who = a.gate.LogIn(q, body.Token)
-		return who != nil
-	})
+	cookie, key, who, wait := a.gate.LogIn(q, body.Token)
 	switch {
 	case wait > 0:
 		WriteError(w, refuseAttempts(wait))

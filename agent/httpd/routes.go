@@ -5,10 +5,12 @@ import (
 	"errors"
 	"io"
 	"maps"
+	"math"
 	"mime"
 	"net/http"
 	"strings"
 	"sync/atomic"
+	"time"
 
 	"github.com/regentproject/regent"
 	"github.com/regentproject/regent/agent/access"
@@ -52,7 +54,6 @@ type Server struct {
 	Reread func() error
 	// Admission bounds connections over TCP; nil if there are none.
 	Admission       atomic.Pointer[Admission]
-	attempts        attempts
 	streamCampaigns streamCampaigns
 }
 
@@ -181,6 +182,11 @@ func authorize(q *http.Request, needs access.Role) error {
 	return api.Errorf(http.StatusUnauthorized, "authentication required (send a bearer token, use a client certificate, or ask on the agent's unix socket)")
 }
 
+// refuseAttempts returns the error for a source that has guessed tokens too often.
+func refuseAttempts(wait time.Duration) error {
+	return api.WithStatus(http.StatusTooManyRequests, &access.TooManyGuesses{Wait: wait})
+}
+
 // errCrossSite refuses what a page of another site sent.
 var errCrossSite = &api.Error{Status: http.StatusForbidden, Err: errors.New("a page of another site may not do that")}
 
@@ -214,10 +220,10 @@ func statusOf(err error) int {
 // WriteError writes an error, with the status that it has or that fits it.
 func WriteError(w http.ResponseWriter, err error) {
 	status := statusOf(err)
-	var late *tooManyAttempts
+	var late *access.TooManyGuesses
 	switch {
 	case errors.As(err, &late):
-		w.Header().Set("Retry-After", late.retryAfter())
+		w.Header().Set("Retry-After", Itoa(uint64(math.Ceil(late.Wait.Seconds()))))
 	case errors.Is(err, errUnknownToken):
 		w.Header().Set("WWW-Authenticate", `Bearer error="invalid_token"`)
 	case status == http.StatusUnauthorized:

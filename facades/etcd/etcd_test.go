@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.etcd.io/etcd/client/v3/concurrency"
 	"go.uber.org/zap"
@@ -28,6 +29,7 @@ import (
 	"github.com/regentproject/regent/engine/register"
 	"github.com/regentproject/regent/facades/etcd"
 	"github.com/regentproject/regent/facades/etcd/internal/belief"
+	"github.com/regentproject/regent/why"
 )
 
 // keys are of the agents.
@@ -220,6 +222,15 @@ func TestTTLsOfGroups(t *testing.T) {
 	}
 }
 
+// giveUp has the leader of the group give it up.
+func giveUp(ctx context.Context, a *core.Agent) error {
+	k, err := a.LeaderOfGroup("g", 0, "")
+	if err != nil {
+		return err
+	}
+	return a.Order(ctx, k, core.NewOrder(regent.Cause{Why: why.Resigned, Member: a.Name}, ""))
+}
+
 // The agent wants a group back: the client learns at once that its session is over, and the group is free when it cannot believe otherwise.
 func TestAnOrderEndsTheSession(t *testing.T) {
 	t.Parallel()
@@ -229,7 +240,7 @@ func TestAnOrderEndsTheSession(t *testing.T) {
 	must(t, concurrency.NewElection(s, "g").Campaign(ctx, ""))
 	begin := time.Now()
 	given := make(chan error, 1)
-	go func() { given <- agent.OrderTo(ctx, "g", agent.SwitchOrder("")) }()
+	go func() { given <- giveUp(ctx, agent) }()
 	select {
 	case <-s.Done():
 	case err := <-given:
@@ -245,7 +256,7 @@ func TestAnOrderEndsTheSession(t *testing.T) {
 	s = newSession(t, dial(t, address, nil))
 	e := concurrency.NewElection(s, "g")
 	must(t, e.Campaign(ctx, ""))
-	go func() { given <- agent.OrderTo(ctx, "g", agent.SwitchOrder("")) }()
+	go func() { given <- giveUp(ctx, agent) }()
 	<-s.Done()
 	begin = time.Now()
 	must(t, e.Resign(ctx))
@@ -341,6 +352,19 @@ func TestWhoMayDoWhat(t *testing.T) {
 	}
 	if _, err := concurrency.NewElection(s, "mine").Leader(ctx); status.Code(err) != codes.PermissionDenied {
 		t.Errorf("reading a group of others: %v", err)
+	}
+	// Guesses are bounded as over HTTP: the one above and four more, and then also the right token is refused, on this address.
+	authenticate := func(token string) codes.Code {
+		_, err := pb.NewAuthClient(writer.ActiveConnection()).Authenticate(ctx, &pb.AuthenticateRequest{Name: "w", Password: token})
+		return status.Code(err)
+	}
+	for range 4 {
+		if code := authenticate("guess"); code != codes.InvalidArgument {
+			t.Errorf("a guess: %v", code)
+		}
+	}
+	if code := authenticate("secret"); code != codes.ResourceExhausted {
+		t.Errorf("after five guesses: %v", code)
 	}
 }
 

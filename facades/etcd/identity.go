@@ -40,17 +40,27 @@ func (s *Server) identify(ctx context.Context, token string) *access.Client {
 	if token != "" {
 		r.Header.Set("Authorization", "Bearer "+token)
 	}
-	return s.gate.Access.Load().Identify(r)
+	return s.gate.Identify(r)
 }
 
 // Authenticate gives a client that has a token of the configuration that token: its name is the user, and the token the password.
 func (s *Server) Authenticate(ctx context.Context, r *pb.AuthenticateRequest) (*pb.AuthenticateResponse, error) {
 	c := s.identify(ctx, r.Password)
+	if c.Wait > 0 {
+		return nil, s.refuseGuesses(c, "authenticate")
+	}
 	if r.Password == "" || c.String() != "token "+r.Name {
 		s.gate.Audit.Refusal(c, "authenticate", "", rpctypes.ErrGRPCAuthFailed)
 		return nil, rpctypes.ErrGRPCAuthFailed
 	}
 	return &pb.AuthenticateResponse{Header: s.header(0), Token: r.Password}, nil
+}
+
+// refuseGuesses refuses a source that has guessed tokens too often.
+func (s *Server) refuseGuesses(c *access.Client, method string) error {
+	err := status.Error(codes.ResourceExhausted, (&access.TooManyGuesses{Wait: c.Wait}).Error())
+	s.gate.Audit.Refusal(c, method, "", err)
+	return err
 }
 
 // authorize returns the context of a request of a client that may ask at all.
@@ -59,6 +69,9 @@ func (s *Server) authorize(ctx context.Context, method string) (context.Context,
 		return ctx, nil
 	}
 	c := s.identify(ctx, "")
+	if c.Wait > 0 {
+		return nil, s.refuseGuesses(c, method)
+	}
 	if c.Role < access.Reader {
 		err := status.Error(codes.Unauthenticated, "authentication required (give etcdctl --user NAME:TOKEN with a token of http.tokens, or a client certificate; http.anonymous is for clients without one)")
 		s.gate.Audit.Refusal(c, method, "", err)

@@ -1,15 +1,11 @@
-package httpd
+package access
 
 import (
 	"fmt"
-	"math"
 	"net/http"
 	"net/netip"
 	"sync"
 	"time"
-
-	"github.com/regentproject/regent/agent/access"
-	"github.com/regentproject/regent/agent/api"
 )
 
 const (
@@ -70,31 +66,52 @@ func (a *attempts) makeRoom(now time.Time, from netip.Prefix) {
 	}
 }
 
-// A tooManyAttempts refuses a source that has guessed too often.
-type tooManyAttempts struct{ wait time.Duration }
-
-func (t *tooManyAttempts) Error() string {
-	return fmt.Sprintf("too many unknown tokens from this address: try again in %v (the unix socket of the agent needs no token)", max(time.Second, t.wait.Round(time.Second)))
+// SourceOf returns what counts as one source: an IPv4 address, a network of IPv6, or all of the loopback interface.
+func SourceOf(ip netip.Addr) netip.Prefix {
+	ip = ip.Unmap().WithZone("")
+	bits := ip.BitLen()
+	switch {
+	case ip.IsLoopback():
+		bits = 0 // a client on this host can choose among addresses
+	case ip.Is6():
+		bits = sourceBits
+	}
+	p, err := ip.Prefix(bits)
+	if err != nil {
+		return netip.Prefix{}
+	}
+	return p
 }
 
-// refuseAttempts returns the error for a source that must wait.
-func refuseAttempts(wait time.Duration) error {
-	return api.WithStatus(http.StatusTooManyRequests, &tooManyAttempts{wait})
+// sourceBits is how much of an IPv6 address names the network of its sender: the rest the sender can choose.
+const sourceBits = 64
+
+// guess calls known as try does, for the source of a request.
+func (a *Gate) guess(r *http.Request, known func() bool) (wait time.Duration) {
+	at, _ := netip.ParseAddrPort(r.RemoteAddr)
+	return a.attempts.try(time.Now(), SourceOf(at.Addr()), known)
 }
 
-// retryAfter is what the header Retry-After says.
-func (t *tooManyAttempts) retryAfter() string { return Itoa(uint64(math.Ceil(t.wait.Seconds()))) }
-
-// identifyBearer returns who sent a request with a bearer token, by identify. A source that has guessed too often is a stranger that must wait.
-func (a *Server) identifyBearer(r *http.Request, identify func(*http.Request) *access.Client) *access.Client {
-	var who *access.Client
-	wait := a.attempts.try(time.Now(), sourceOfAddr(r.RemoteAddr), func() bool {
-		who = identify(r)
-		return who.Role > access.Anonymous // a request with a token has no other role
+// Identify returns who sent a request over TCP. A source that has guessed tokens too often is a stranger that must wait.
+func (a *Gate) Identify(r *http.Request) (who *Client) {
+	rules := a.Access.Load()
+	if !HasBearerToken(r) {
+		return rules.identify(r)
+	}
+	wait := a.guess(r, func() bool {
+		who = rules.identify(r)
+		return who.Role > Anonymous // a request with a token has no other role
 	})
 	if wait > 0 {
-		who = access.Stranger(r)
+		who = Stranger(r)
 		who.Wait = wait
 	}
 	return who
+}
+
+// A TooManyGuesses refuses a source that has guessed tokens too often.
+type TooManyGuesses struct{ Wait time.Duration }
+
+func (t *TooManyGuesses) Error() string {
+	return fmt.Sprintf("too many unknown tokens from this address: try again in %v (the unix socket of the agent needs no token)", max(time.Second, t.Wait.Round(time.Second)))
 }
