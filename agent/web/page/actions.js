@@ -69,14 +69,14 @@ function render() {
   signature = want;
   const box = byId('chosen');
   if (!c) {
-    const hint = state.about.actions.some((a) => a.on === 'member') ? 'Choose a member or a link, and break it. Shift chooses several members.'
-      : state.playback ? 'Choose a member, a link or a group.' : 'Choose a group in the table to see who supports its leader.';
+    const hint = state.about.kind === 'demo' ? 'Choose a member or a link, and break it. Shift chooses several members.'
+      : state.playback ? 'Choose a member, a link or a group.' : 'Choose a group in the table, or a member or a link in the picture, to see more of it.';
     box.replaceChildren(el('p', { class: 'hint' }, hint), el('div', { class: 'actions' }, list.map((a) => button(a, undefined, not))), why(not));
     return;
   }
   const can = el('div', { class: 'actions', role: 'group', 'aria-label': `What to do to ${title()}` }, list.flatMap((a) => buttons(a, group, not)));
   const more = c.kind === 'member' && el('label', { class: 'hint' }, el('input', { type: 'checkbox', id: 'several', checked: state.several, onchange: (e) => { state.several = e.target.checked; } }), ' choose more');
-  box.replaceChildren(el('div', { class: 'head' }, el('strong', {}, title()), more), list.length ? can : el('p', { class: 'hint' }, state.about.actions.length ? 'There are no orders for this here: choose a group.' : 'This page shows, and takes no orders.'), why(not));
+  box.replaceChildren(el('div', { class: 'head' }, el('strong', {}, title()), more), list.length ? can : el('p', { class: 'hint' }, state.about.actions.length ? 'There are no orders for this here: choose a group or a member.' : 'This page shows, and takes no orders.'), why(not));
 }
 
 const why = (text) => (text ? el('p', { class: 'why-not', id: 'why-not' }, text) : '');

@@ -168,7 +168,7 @@ export function session(s) {
   if (s?.loggedIn && s.kept) s.key = pageKey || stored();
   pageKey = s?.key ?? '';
   if (!s?.kept) keepKey(s?.loggedIn ? pageKey : '');
-  if (s?.loggedIn && !pageKey) Object.assign(s, { mayOrder: false, reason: 'This browser has lost the key of your login: log out, and log in again.' });
+  if (s?.loggedIn && s.mayOrder && !pageKey) Object.assign(s, { mayOrder: false, reason: 'This browser has lost the key of your login: log out, and log in again.' });
   refusals.clear();
   state.session = s;
   touch('session');

@@ -11,6 +11,7 @@ import (
 	"github.com/regentproject/regent/agent/api"
 	"github.com/regentproject/regent/agent/web"
 	"github.com/regentproject/regent/internal/names"
+	"github.com/regentproject/regent/view"
 )
 
 // actions is what an agent can be asked for. It passes orders on to the host whose program leads.
@@ -83,7 +84,7 @@ func member(status *api.AgentStatus, m *regent.PeerStatus) web.Member {
 	case !m.Heard || m.Silent:
 		out.State = web.Silent
 		if out.Problem == "" && m.Heard {
-			out.Problem = fmt.Sprintf("not heard for %v", m.Silence.Round(time.Second))
+			out.Problem = "not heard for " + view.Span(m.Silence)
 		} else if out.Problem == "" {
 			out.Problem = "not heard yet"
 		}
