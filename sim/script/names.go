@@ -17,7 +17,11 @@ func (p *parser) member() protocol.Rank {
 	r, ok := sim.RankNamed(t.text)
 	p.needMembers(t)
 	if !ok || int(r) >= p.script.Members {
-		p.failAt(t, "%q: no such member; members are %s", t.text, p.names())
+		hint := ""
+		if t.text == "all" || strings.Contains(t.text, ",") {
+			hint = " (write several as {a b}, and all as *)"
+		}
+		p.failAt(t, "%q: no such member; members are %s%s", t.text, p.names(), hint)
 	}
 	return r
 }

@@ -276,7 +276,11 @@ func distance(a, b string) int {
 func (p *parser) group() protocol.Group {
 	t := p.take("a group")
 	if !slices.Contains(p.script.Groups, protocol.Group(t.text)) {
-		p.failAt(t, "%q: no such group%s", t.text, groupHint(p.script.Groups))
+		hint := groupHint(p.script.Groups)
+		if r, ok := sim.RankNamed(t.text); ok && int(r) < p.script.Members {
+			hint = ", but a member: write several members as {a b}"
+		}
+		p.failAt(t, "%q: no such group%s", t.text, hint)
 	}
 	return protocol.Group(t.text)
 }
