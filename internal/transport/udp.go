@@ -2,9 +2,11 @@ package transport
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"net/netip"
+	"syscall"
 )
 
 // DefaultBuffer is how many bytes of datagrams the kernel is asked to hold for a socket whose reader is late.
@@ -22,7 +24,12 @@ func Listen(addr netip.AddrPort) (Conn, error) {
 		network = "udp6"
 	}
 	c, err := new(net.ListenConfig).ListenPacket(context.Background(), network, addr.String())
-	if err != nil {
+	switch {
+	case errors.Is(err, syscall.EADDRNOTAVAIL):
+		return nil, fmt.Errorf("listen on %v: %w (no interface of this host has the address: correct the name of the member or its address, or set bind)", addr, err)
+	case errors.Is(err, syscall.EADDRINUSE):
+		return nil, fmt.Errorf("listen on %v: %w (another process has the port: stop it, such as a second agent, or use another port)", addr, err)
+	case err != nil:
 		return nil, fmt.Errorf("listen on %v: %w", addr, err)
 	}
 	udp := c.(*net.UDPConn)

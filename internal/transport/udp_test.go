@@ -43,6 +43,22 @@ func collect(t testing.TB, c Conn, n int) []Packet {
 	return all
 }
 
+// A person who starts the agent with the file of another host, or twice, learns what to correct.
+func TestAddressThatCannotBeUsedIsExplained(t *testing.T) {
+	taken := listen(t, "127.0.0.1:0").LocalAddr()
+	for addr, want := range map[netip.AddrPort]string{
+		netip.MustParseAddrPort("192.0.2.1:7400"): "(no interface of this host has the address: correct the name",
+		taken: "(another process has the port: stop it",
+	} {
+		if c, err := Listen(addr); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v: %v, want %q", addr, err, want)
+			if err == nil {
+				c.Close()
+			}
+		}
+	}
+}
+
 func TestDatagramsGoBothWays(t *testing.T) {
 	for _, family := range []string{"127.0.0.1:0", "[::1]:0"} {
 		a, b := listen(t, family), listen(t, family)
