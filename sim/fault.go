@@ -392,6 +392,7 @@ func (w *World) comeBack(m *member, f *Fault) {
 	case Known:
 		w.restoreKnown(m, int(f.Amount))
 	case Reboot:
+		m.hosted++
 		m.clock.reset(w.now, protocol.Time(m.dice.Between(0, time.Second)))
 	}
 	w.start(m)

@@ -72,6 +72,11 @@ type member struct {
 	inbox  []event
 	taken  Real // when it has taken in what came while it was frozen
 
+	// hosted numbers the hosts that the member has been on: a reboot, or a snapshot, ends all other processes of the one before. mourned is the guardian
+	// that has reported last.
+	hosted  uint32
+	mourned *guardian
+
 	disk     disk
 	views    []protocol.View
 	programs []*program
@@ -147,6 +152,7 @@ func (w *World) crash(m *member) {
 		return
 	}
 	w.record(m, EvCrash, nil)
+	w.mourn(m)
 	w.down(m)
 }
 

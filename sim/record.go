@@ -23,6 +23,8 @@ const (
 	EvProgram protocol.Ev = "program" // Why: start, stopping, stopped
 	EvAct     protocol.Ev = "act"     // the program acted in Tenure, having read the clock at At
 	EvRecover protocol.Ev = "recover" // the program of a consistent group, about the view (Term, Gen); Why: asked, unread, finished, counts
+	EvOutlive protocol.Ev = "outlive" // the program of the group lives on, though the member is down
+	EvReport  protocol.Ev = "report"  // a guardian begins to report that Peer is dead
 	EvClose   protocol.Ev = "close"   // the member has left in good order
 	EvAnswer  protocol.Ev = "answer"  // to the question Seq: Peer leads in Term, verified until Until; Why: yes, no
 	EvCommand protocol.Ev = "command" // Why: campaign, resign, transfer, ...; Peer for a transfer; Seq numbers a question

@@ -56,6 +56,7 @@ func (w *World) restoreSnapshot(m *member, s *snapshot) {
 	}
 	w.shields = append(w.shields, shield{m.rank, reached, w.now.Add(w.config.Remember.Within)})
 	m.life++
+	m.hosted++
 	m.forgetful = true
 	m.machine = s.machine
 	m.incarnate, _ = s.machine.(protocol.Incarnate)

@@ -12,6 +12,7 @@
 //	port.go     between machine and link        program.go  the programs that lead
 //	fault.go    schedules                       record.go   the trace
 //	keys.go     keys and their changes          snapshot.go machines that are restored
+//	guardian.go reports of who died
 package sim
 
 import (
@@ -56,6 +57,8 @@ type Config struct {
 	Intercept func(Intercepted) bool
 	// Change, if not nil, makes the command that a fault of that kind stands for.
 	Change func(*Fault) protocol.Event
+	// Guardian is how guardians behave; zero: there are none.
+	Guardian GuardianSpec
 	// Late is the delay beyond which a message counts as late in the statistics.
 	Late time.Duration
 	// Messages makes records of all that happens to messages; Words words the causes of views in full.

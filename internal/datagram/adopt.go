@@ -34,6 +34,9 @@ func (e *Endpoint) Top() (top uint64) {
 	return top
 }
 
+// Number returns the number of the last packet to a peer.
+func (e *Endpoint) Number(to protocol.Rank) uint64 { return e.peers[to].seq }
+
 // begin makes a peer one of which nothing is known.
 func (p *peer) begin(now protocol.Time, c *Config) {
 	p.sent, p.bound = now.Add(-c.MaxAge), protocol.Unknown // so that everybody is greeted at once

@@ -14,6 +14,8 @@ const (
 	OtherIncarnation
 	// Introduction packets hold the sender's configuration, which is ours, and nothing else.
 	Introduction
+	// Obituary packets are the report of a guardian that their sender, in the start that they name, is dead. They carry nothing else.
+	Obituary
 
 	// All others are dropped. These reasons are found before the packet is authenticated.
 	Short        // too short, or too long, for a packet
@@ -25,6 +27,7 @@ const (
 	Misdirected  // for another member
 	Revoked      // from a member whose key was revoked
 	MemberKey    // sealed with a key of the sender that is not listed, or for one of ours that we do not have
+	Unheard      // a guardian's report about a start of its member that was not heard
 	Forged       // does not authenticate
 
 	// These packets come from a holder of the keys that they name.
@@ -39,8 +42,8 @@ const (
 	NumReasons
 )
 
-var reasons = [NumReasons]string{"accepted", "other incarnation", "introduction", "short", "foreign", "older", "unknown key", "other council", "stranger",
-	"misdirected", "revoked", "unknown member key", "forged", "mismatch", "stale", "twin", "replayed", "rivals", "version", "malformed"}
+var reasons = [NumReasons]string{"accepted", "other incarnation", "introduction", "obituary", "short", "foreign", "older", "unknown key", "other council", "stranger",
+	"misdirected", "revoked", "unknown member key", "unheard", "forged", "mismatch", "stale", "twin", "replayed", "rivals", "version", "malformed"}
 
 func (r Reason) String() string {
 	if r < NumReasons {
@@ -50,11 +53,11 @@ func (r Reason) String() string {
 }
 
 // Dropped says that the packet is not used, but for the alarm that an authentic one raises.
-func (r Reason) Dropped() bool { return r > Introduction }
+func (r Reason) Dropped() bool { return r > Obituary }
 
 // Authentic says that the packet was sealed with the keys that it names: its header can be believed. That of an introduction is from a
-// holder of the cluster key.
-func (r Reason) Authentic() bool { return r <= Introduction || r >= Mismatch }
+// holder of the cluster key, and that of an obituary from a guardian.
+func (r Reason) Authentic() bool { return r <= Obituary || r >= Mismatch }
 
 // counted says that the packet is one of a start of a peer, which it may teach something.
 func (r Reason) counted() bool {

@@ -27,8 +27,8 @@
 // Death is a fact that stays true, so a report may come late, twice and in any order. Each packet is complete for its range of group names:
 // groups in the range are released, but for those that it keeps. A group that is in no packet is kept.
 //
-// [Report.Top] tells the dead process from a copy. A virtual machine that was copied while it ran has the letters of the
-// original. If the copy is killed, its guardian is right about the copy and wrong about the original. Top is the highest number of a packet that
-// the process may have sent. A voter that has had a packet with a higher number knows that the start lives elsewhere, and drops the
-// report.
+// Each packet bears the highest number of a packet that the dead process may have sent to the voter. It tells the process from a copy. A
+// virtual machine that was copied while it ran has the letters of the original. If the copy is killed, its guardian is right about the copy
+// and wrong about the original. A voter that has had a packet with a higher number knows that the start lives elsewhere, and drops
+// the report. So a member that shows its guardian a number too late loses speed, and nothing else.
 package obituary

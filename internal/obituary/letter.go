@@ -20,8 +20,7 @@ const (
 	// Overhead is what a packet has beside its report.
 	Overhead = offSealed + chacha20poly1305.Overhead
 
-	offTop    = HeadSize
-	offMark   = offTop + 8
+	offMark   = HeadSize + 8 // behind the number
 	offNonce  = offMark + MarkSize
 	offSealed = offNonce + chacha20poly1305.NonceSizeX
 	// markMask leaves out the highest bit, as in the marks of all packets.
@@ -36,15 +35,16 @@ type Letter struct {
 	Key [KeySize]byte
 }
 
-// errForged says no more: a sender without the key learns nothing.
-var errForged = errors.New("obituary: forged: the packet does not authenticate")
+// ErrForged says that a packet was not sealed with the key that it names.
+var ErrForged = errors.New("obituary: forged: the packet does not authenticate")
 
-// Append appends a packet with a report. The same letter and the same report give the same packet.
-func Append(dst []byte, l *Letter, r *Report) []byte {
+// Append appends a packet with a report. Top is the highest number of a packet that the dead process may have sent to the voter. The same
+// arguments give the same packet.
+func Append(dst []byte, l *Letter, top uint64, r *Report) []byte {
 	body := r.appendBody(nil)
 	begin := len(dst)
 	dst = append(dst, l.Head[:]...)
-	dst = binary.BigEndian.AppendUint64(dst, r.Top)
+	dst = binary.BigEndian.AppendUint64(dst, top)
 	dst = binary.BigEndian.AppendUint32(dst, Mark(&l.Key))
 	dst = append(dst, nonce(&l.Key, dst[begin:], body)...)
 	return seal(&l.Key).Seal(dst, dst[begin+offNonce:], body, dst[begin:])
@@ -53,17 +53,17 @@ func Append(dst []byte, l *Letter, r *Report) []byte {
 // Open opens a packet with the key that its header names. It decrypts in place. The report does not refer to the packet.
 func Open(key *[KeySize]byte, packet []byte) (Report, error) {
 	if len(packet) < Overhead {
-		return Report{}, errForged
+		return Report{}, ErrForged
 	}
 	if binary.BigEndian.Uint32(packet[offMark:]) != Mark(key) {
-		return Report{}, errForged
+		return Report{}, ErrForged
 	}
 	sealed := packet[offSealed:]
 	body, err := seal(key).Open(sealed[:0], packet[offNonce:offSealed], sealed, packet[:offSealed])
 	if err != nil {
-		return Report{}, errForged
+		return Report{}, ErrForged
 	}
-	return parseBody(binary.BigEndian.Uint64(packet[offTop:]), body)
+	return parseBody(body)
 }
 
 // Mark returns the mark of all packets under a key. A receiver has its kernel let in what bears one, and compares it before it opens

@@ -11,8 +11,6 @@ import (
 
 // A Report releases groups of a member that is dead.
 type Report struct {
-	// Top is the highest number of a packet, to whomever, that the dead process may have sent.
-	Top uint64
 	// First and Last are the range of group names that the report is about, both included. An empty Last is beyond all names.
 	First, Last protocol.Group
 	// Kept are the groups of the range whose programs may still act, in ascending order. Nothing ends that was promised for them.
@@ -62,20 +60,18 @@ func nameSize(g protocol.Group) int {
 }
 
 // parseBody reads what appendBody wrote. There is one encoding of each report.
-func parseBody(top uint64, b []byte) (r Report, err error) {
-	r.Top = top
-	if r.First, b, err = parseName(b); err != nil {
-		return Report{}, err
-	}
-	if r.Last, b, err = parseName(b); err != nil {
-		return Report{}, err
-	}
-	for len(b) > 0 {
-		var g protocol.Group
-		if g, b, err = parseName(b); err != nil {
+func parseBody(b []byte) (Report, error) {
+	var names []protocol.Group
+	for len(b) > 0 || len(names) < 2 {
+		g, rest, err := parseName(b)
+		if err != nil {
 			return Report{}, err
 		}
-		r.Kept = append(r.Kept, g)
+		names, b = append(names, g), rest
+	}
+	r := Report{First: names[0], Last: names[1]}
+	if len(names) > 2 {
+		r.Kept = names[2:]
 	}
 	if err := r.check(); err != nil {
 		return Report{}, err
@@ -95,12 +91,12 @@ func parseName(b []byte) (protocol.Group, []byte, error) {
 // all that it does, unless names are so long that three of them fit into no packet: what lies beside such a name is kept. What the report keeps must be
 // in ascending order.
 func Split(r *Report, limit int) (parts []Report) {
-	part := Report{Top: r.Top, First: r.First}
+	part := Report{First: r.First}
 	next := func() { // ends the part with the last name that it keeps, and begins another behind that
 		last := part.Kept[len(part.Kept)-1]
 		part.Last = last
 		parts = append(parts, part)
-		part = Report{Top: r.Top, First: last + "\x00"}
+		part = Report{First: last + "\x00"}
 	}
 	for _, g := range r.Kept {
 		// There must be room for the name, and for it once more as the end of the part.
@@ -108,7 +104,7 @@ func Split(r *Report, limit int) (parts []Report) {
 			next()
 		}
 		if part.size()+2*nameSize(g) > limit {
-			part = Report{Top: r.Top, First: g + "\x00"}
+			part = Report{First: g + "\x00"}
 			continue
 		}
 		part.Kept = append(part.Kept, g)

@@ -2,6 +2,7 @@ package obituary
 
 import (
 	"bytes"
+	"encoding/binary"
 	"fmt"
 	"math/rand/v2"
 	"reflect"
@@ -25,14 +26,14 @@ func letter(seed byte) *Letter {
 
 var someReports = []Report{
 	{},
-	{Top: 7, First: "a", Last: "a"},
-	{Top: 1 << 63, First: "a", Last: "m", Kept: []protocol.Group{"a", "b", "größe", "m"}},
+	{First: "a", Last: "a"},
+	{First: "a", Last: "m", Kept: []protocol.Group{"a", "b", "größe", "m"}},
 	{First: "", Kept: []protocol.Group{"x", "x\x00"}},
 }
 
 func TestReportComesBackAsItWasSealed(t *testing.T) {
 	for _, r := range someReports {
-		packet := Append([]byte("before"), letter(3), &r)[6:]
+		packet := Append([]byte("before"), letter(3), 9, &r)[6:]
 		if len(packet) != Overhead+len(r.appendBody(nil)) {
 			t.Errorf("%+v: a packet of %d bytes", r, len(packet))
 		}
@@ -43,17 +44,17 @@ func TestReportComesBackAsItWasSealed(t *testing.T) {
 }
 
 func TestSamePacketForTheSameReport(t *testing.T) {
-	a, b := Append(nil, letter(1), &someReports[2]), Append(nil, letter(1), &someReports[2])
+	a, b := Append(nil, letter(1), 7, &someReports[2]), Append(nil, letter(1), 7, &someReports[2])
 	if !bytes.Equal(a, b) {
 		t.Error("two packets of one report differ")
 	}
-	if c := Append(nil, letter(1), &someReports[1]); bytes.Equal(a[offNonce:offSealed], c[offNonce:offSealed]) {
+	if c := Append(nil, letter(1), 7, &someReports[1]); bytes.Equal(a[offNonce:offSealed], c[offNonce:offSealed]) {
 		t.Error("two reports have the same nonce under one key")
 	}
 }
 
 func TestNothingOfAPacketCanBeChanged(t *testing.T) {
-	packet := Append(nil, letter(1), &someReports[2])
+	packet := Append(nil, letter(1), 7, &someReports[2])
 	for i := range packet {
 		changed := bytes.Clone(packet)
 		changed[i] ^= 1
@@ -81,12 +82,12 @@ func TestReportsThatContradictThemselvesAreMalformed(t *testing.T) {
 		{Kept: []protocol.Group{""}},
 		{First: "\xff"},
 	} {
-		if got, err := Open(&letter(1).Key, Append(nil, letter(1), &r)); err == nil {
+		if got, err := Open(&letter(1).Key, Append(nil, letter(1), 7, &r)); err == nil {
 			t.Errorf("%+v was taken as %+v", r, got)
 		}
 	}
 	for _, body := range [][]byte{{}, {0}, {5, 'a'}, {0, 0, 0x81, 0, 'a'}, bytes.Repeat([]byte{0xff}, 20)} {
-		if got, err := parseBody(0, body); err == nil {
+		if got, err := parseBody(body); err == nil {
 			t.Errorf("%x was taken as %+v", body, got)
 		}
 	}
@@ -118,18 +119,18 @@ func TestPartsReleaseWhatTheReportDoes(t *testing.T) {
 	dice := rand.New(rand.NewPCG(1, 1))
 	for range 300 {
 		limit := 300 + dice.IntN(1200)
-		r := Report{Top: 5, Kept: names(dice, dice.IntN(200), 20)}
+		r := Report{Kept: names(dice, dice.IntN(200), 20)}
 		if dice.IntN(2) == 0 {
 			r.First, r.Last = "c", "w"
 			r.Kept = slices.DeleteFunc(r.Kept, func(g protocol.Group) bool { return g < "c" || g > "w" })
 		}
 		parts := Split(&r, limit)
 		for i := range parts {
-			packet := Append(nil, letter(1), &parts[i])
+			packet := Append(nil, letter(1), 7, &parts[i])
 			if len(packet) > limit {
 				t.Fatalf("part %d of %d has %d bytes, the limit is %d", i, len(parts), len(packet), limit)
 			}
-			if _, err := Open(&letter(1).Key, packet); err != nil || parts[i].Top != r.Top {
+			if _, err := Open(&letter(1).Key, packet); err != nil {
 				t.Fatalf("part %+v: %v", parts[i], err)
 			}
 		}
@@ -148,7 +149,7 @@ func TestNamesThatFitNoPacketAreKept(t *testing.T) {
 		r := Report{Kept: names(dice, dice.IntN(60), 300)}
 		parts := Split(&r, 512)
 		for i := range parts {
-			if packet := Append(nil, letter(1), &parts[i]); len(packet) > 512 {
+			if packet := Append(nil, letter(1), 7, &parts[i]); len(packet) > 512 {
 				t.Fatalf("part %d has %d bytes", i, len(packet))
 			}
 			for _, g := range r.Kept {
@@ -171,7 +172,7 @@ func TestNamesThatFitNoPacketAreKept(t *testing.T) {
 // FuzzOpen gives packets from anywhere: none opens but one that was sealed, and none makes it panic.
 func FuzzOpen(f *testing.F) {
 	for _, r := range someReports {
-		f.Add(Append(nil, letter(1), &r))
+		f.Add(Append(nil, letter(1), 7, &r))
 	}
 	f.Fuzz(func(t *testing.T, packet []byte) {
 		clear := bytes.Clone(packet)
@@ -181,7 +182,7 @@ func FuzzOpen(f *testing.F) {
 		}
 		l := letter(1)
 		copy(l.Head[:], packet)
-		if again := Append(nil, l, &r); !bytes.Equal(again, packet) {
+		if again := Append(nil, l, binary.BigEndian.Uint64(packet[HeadSize:]), &r); !bytes.Equal(again, packet) {
 			t.Errorf("%x opens as %+v, which is sealed as %x", packet, r, again)
 		}
 	})
@@ -193,7 +194,7 @@ func FuzzBody(f *testing.F) {
 		f.Add(r.appendBody(nil))
 	}
 	f.Fuzz(func(t *testing.T, body []byte) {
-		r, err := parseBody(1, body)
+		r, err := parseBody(body)
 		if err != nil {
 			return
 		}

@@ -37,6 +37,7 @@ const (
 	EvBreak    Ev = "break"    // the promise Gen to Peer is over, with all that was assigned in it
 	EvAssign   Ev = "assign"   // the group to Peer, in its Tenure, at Term, within the promise Gen; At: the voter's clock
 	EvUnassign Ev = "unassign" // the group from Peer, which had it at Term; Why
+	EvDied     Ev = "died"     // Peer is proven dead: it is granted nothing more
 	EvGrant    Ev = "grant"    // one lock, on Peer, by its request Seq, until Until; At: the voter's clock
 	EvUngrant  Ev = "ungrant"  // the lock on Peer is over; Why; At
 	EvAttempt  Ev = "attempt"  // to lead the group in Tenure, proposing Term

@@ -211,11 +211,12 @@ const (
 	Announced              // the peer, which leads, announced another value
 	Drained                // an operator keeps the peer from leading
 	Balanced               // the leader handed the group over to the peer, which has joined and has the group's place
+	Died                   // the process of the peer is proven dead
 )
 
 var causes = [...]string{"unexplained", "started", "elected", "suspected", "returned", "lease expired", "resigned",
 	"transferred", "slow link", "merged", "no quorum", "restarted", "clock fault", "unhealthy", "closed", "doubted",
-	"nobody accessible", "all agree", "excluded", "stalled", "too many groups", "announced", "drained", "balanced"}
+	"nobody accessible", "all agree", "excluded", "stalled", "too many groups", "announced", "drained", "balanced", "died"}
 
 func (c CauseCode) String() string { return name(causes[:], int(c)) }
 

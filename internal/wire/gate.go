@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"github.com/regentproject/regent/internal/datagram"
+	"github.com/regentproject/regent/internal/obituary"
 	"github.com/regentproject/regent/internal/protocol"
 	"github.com/regentproject/regent/internal/transport"
 )
@@ -27,7 +28,7 @@ const (
 //
 // It lets in all packets that bear the mark of one of the next numbers of a start that this member has heard, under any keys that both may have. Others of these starts have a chance: they are forged or
 // recorded, or come from a peer of which many packets in a row were lost. So do those of other starts, a smaller one, for each costs a derivation: a member that restarts is
-// heard soon. Founding packets have the same. Packets that a gate drops would be dropped by Open too, unless chance decides, or they are introductions in a version
+// heard soon. Founding packets have the same. Reports of guardians have the header of packets and one mark for each start and combination of keys, which the gate knows, too. Packets that a gate drops would be dropped by Open too, unless chance decides, or they are introductions in a version
 // that is not read, of which nothing counts. Open also says why, which matters as long as they are few.
 //
 // The gate takes no more than room. In a council that is too large for that it knows fewer marks, then only the starts and no marks, and then neither: then it lets
@@ -38,7 +39,7 @@ func (e *Endpoint) Gate(c Chances, room int) *transport.Filter {
 		council.Any = append(council.Any, binary.BigEndian.Uint32(tag[:]))
 	}
 	f := &transport.Filter{Shortest: overhead, Longest: e.mtu, Or: e.foundingGate(c.Unknown), Fields: []transport.Field{
-		{Offset: offMagic, Size: offVersion - offMagic, Any: []uint32{uint32(magic0)<<8 | uint32(magic1)}},
+		{Offset: offMagic, Size: offVersion - offMagic, Any: []uint32{uint32(magic0)<<8 | uint32(magic1), uint32(magic0)<<8 | deathMagic}},
 		{Offset: offVersion, Size: offLowest - offVersion, Below: uint32(e.highest) + 1},
 		{Offset: offTo, Size: offKey - offTo, Any: []uint32{uint32(e.Self().Rank)}},
 		{Offset: offFrom, Size: offTo - offFrom, Below: uint32(len(e.peers))},
@@ -57,7 +58,8 @@ func (e *Endpoint) Gate(c Chances, room int) *transport.Filter {
 	}
 	f.Sample = c.Unknown
 	if c.Known > 1 && len(heard) > 0 {
-		ahead := min(mostAhead, min(transport.Values(room), transport.MostListed, mostValues-len(heard))/lanes)
+		// Beside those of the next numbers each lane has the mark of obituaries.
+		ahead := min(mostAhead, min(transport.Values(room), transport.MostListed, mostValues-len(heard))/lanes-1)
 		if ahead >= fewestAhead {
 			starts.OneIn = c.Known
 			f.Odds = append(f.Odds, transport.Odds{Field: transport.Field{Offset: offMark, Size: markSize, Any: e.nextMarks(heard, ahead)}})
@@ -96,7 +98,7 @@ func (e *Endpoint) heard() (all []heardStart) {
 	return all
 }
 
-// nextMarks returns the marks of so many packets that come next on each lane of each start.
+// nextMarks returns the marks of so many packets that come next on each lane of each start, and that of obituaries.
 func (e *Endpoint) nextMarks(heard []heardStart, ahead int) (all []uint32) {
 	for i := range heard {
 		h := &heard[i]
@@ -106,6 +108,8 @@ func (e *Endpoint) nextMarks(heard []heardStart, ahead int) (all []uint32) {
 			if c == nil {
 				c = h.add(&h.of, &startCipher{lane: l, aead: e.derive.aead(h.of.From.Rank, l, &h.of)})
 			}
+			key := e.derive.death(h.of.From.Rank, l, &h.of)
+			all = append(all, obituary.Mark(&key))
 			m := marks{}
 			for n := range uint64(ahead) {
 				all = append(all, uint32(m.of(c.aead, h.top+1+n)))

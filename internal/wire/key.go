@@ -38,6 +38,7 @@ const (
 	labelPacket  = "packet"
 	labelIntro   = "introduction"
 	labelFetch   = "fetch"
+	labelDeath   = "obituary"
 	labelPart    = "configuration"
 )
 

@@ -6,6 +6,7 @@ import (
 
 	"github.com/regentproject/regent/internal/datagram"
 	"github.com/regentproject/regent/internal/identity"
+	"github.com/regentproject/regent/internal/obituary"
 	"github.com/regentproject/regent/internal/protocol"
 )
 
@@ -20,6 +21,8 @@ type Packet struct {
 	Lowest, Highest uint8
 	// SenderKey and ReceiverKey are the members' keys that the packet claims to be sealed with, even if it is dropped for that.
 	SenderKey, ReceiverKey identity.ID
+	// Died is what the guardian of the sender reports, if the packet is an obituary; else nil.
+	Died *obituary.Report
 	// Summary is the sender's configuration, from an introduction under another configuration; else nil.
 	Summary *Summary
 	// Messages in the order in which they were added. Those that came in parts stand where their last part does. They
@@ -38,6 +41,11 @@ type Message struct {
 // our next packet tells such a process what it is. A packet that is neither authentic nor whole leaves nothing behind but its
 // count. One of another Version leaves its number, and which versions the peer reads.
 func (e *Endpoint) Open(now protocol.Time, data []byte, p *Packet) datagram.Verdict {
+	if IsObituary(data) {
+		r := e.openObituary(data, p)
+		e.Count(r)
+		return datagram.Verdict{Reason: r, Delay: protocol.Unknown}
+	}
 	r := e.open(now, data, p)
 	v := e.Commit(now, &p.Header, r)
 	switch r {
@@ -56,13 +64,9 @@ func (e *Endpoint) open(now protocol.Time, data []byte, p *Packet) datagram.Reas
 		return r
 	}
 	var h header
-	parseHeader(data, &h, &p.Header)
-	ring, ok := e.derive.pairs.ring.find(h.key)
-	if !ok {
-		return datagram.UnknownKey
-	}
-	if h.council != e.derive.tags[ring] {
-		return datagram.OtherCouncil
+	ring, r := e.parse(data, &h, p)
+	if r != datagram.Accepted {
+		return r
 	}
 	addressed := e.Address(&p.Header)
 	if !addressed.Authentic() {
@@ -114,6 +118,19 @@ func (e *Endpoint) open(now protocol.Time, data []byte, p *Packet) datagram.Reas
 		}
 	}
 	return r
+}
+
+// parse reads the clear header, and finds the cluster key and the council that it names.
+func (e *Endpoint) parse(data []byte, h *header, p *Packet) (ring int, r datagram.Reason) {
+	parseHeader(data, h, &p.Header)
+	ring, ok := e.derive.pairs.ring.find(h.key)
+	switch {
+	case !ok:
+		return ring, datagram.UnknownKey
+	case h.council != e.derive.tags[ring]:
+		return ring, datagram.OtherCouncil
+	}
+	return ring, datagram.Accepted
 }
 
 // shape judges a packet by its length and its magic.

@@ -243,17 +243,22 @@ func (d *deriver) introduction(ring int, h *datagram.Header) cipher.AEAD {
 	return d.expand(d.intros[ring], h)
 }
 
-// expand is the first and only block of HKDF-Expand over info and the start of the sender.
+// expand returns the cipher under the block of info and the start of the sender.
 func (d *deriver) expand(mac hash.Hash, h *datagram.Header) cipher.AEAD {
+	d.block(mac, h)
+	a, err := chacha20poly1305.New(d.out)
+	if err != nil {
+		panic("wire: cipher: " + err.Error())
+	}
+	return a
+}
+
+// block computes the first and only block of HKDF-Expand over info and the start of the sender.
+func (d *deriver) block(mac hash.Hash, h *datagram.Header) {
 	d.info = binary.BigEndian.AppendUint64(d.info, uint64(h.From.Inc))
 	d.info = append(d.info, h.Start[:]...)
 	d.info = append(d.info, 1)
 	mac.Reset()
 	mac.Write(d.info)
 	d.out = mac.Sum(d.out[:0])
-	a, err := chacha20poly1305.New(d.out)
-	if err != nil {
-		panic("wire: cipher: " + err.Error())
-	}
-	return a
 }

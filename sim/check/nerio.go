@@ -1,6 +1,7 @@
 package check
 
 import (
+	"slices"
 	"time"
 
 	"github.com/regentproject/regent/internal/protocol"
@@ -179,8 +180,8 @@ func (b *Backed) Finish() error { return nil }
 
 // Keeps is N-16': a voter keeps its word. The end of a promise never falls while it stands; a promise begins anew only
 // after it has run out or if nothing is assigned in it, whatever became of those of other lengths; and a group leaves the
-// one it was assigned to only with the end of the promise, by a release whose term is at least that of the assignment, or by
-// a claim of a later tenure of the same holder. All that a tenure is assigned is assigned in promises of its length. What a restart forgets is N-LU's
+// one it was assigned to only with the end of the promise, by a release whose term is at least that of the assignment, by
+// a claim of a later tenure of the same holder, or once the holder is dead with its program. All that a tenure is assigned is assigned in promises of its length. What a restart forgets is N-LU's
 // matter.
 type Keeps struct {
 	cursor
@@ -189,6 +190,8 @@ type Keeps struct {
 	inc  []protocol.Inc
 	// lengths are those of the tenures that are tried or led.
 	lengths []map[protocol.Group]tenureLength
+	// dead are the incarnations that have crashed, each with the groups whose programs live on.
+	dead map[protocol.Ident][]protocol.Group
 }
 
 // A promisee is the member that a promise is made to, with its length.
@@ -212,7 +215,7 @@ type tenureLength struct {
 func newKeeps(b *timedLedger) *Keeps {
 	n := b.truth.Members()
 	return &Keeps{cursor: cursor{timedLedger: b}, last: make([]map[promisee]promised, n), inc: make([]protocol.Inc, n),
-		lengths: make([]map[protocol.Group]tenureLength, n)}
+		lengths: make([]map[protocol.Group]tenureLength, n), dead: make(map[protocol.Ident][]protocol.Group)}
 }
 
 // Name returns N-16'.
@@ -224,6 +227,13 @@ func (k *Keeps) Observe(r *sim.Record) error {
 	switch r.Ev {
 	case sim.EvCrash, sim.EvClose, sim.EvStart, sim.EvRestart:
 		k.last[r.Node], k.lengths[r.Node] = nil, nil
+		if r.Ev == sim.EvCrash {
+			k.dead[protocol.Ident{Rank: r.Node, Inc: r.Inc}] = nil
+		}
+		return nil
+	case sim.EvOutlive:
+		who := protocol.Ident{Rank: r.Node, Inc: r.Inc}
+		k.dead[who] = append(k.dead[who], r.Group)
 		return nil
 	}
 	if r.Dom != protocol.Quorum {
@@ -341,8 +351,22 @@ func (k *Keeps) unassign(r *sim.Record, did *ledger.Change) error {
 		return nil
 	case "lapsed":
 		return k.lapsed(r, did, "takes "+string(r.Group)+" as lapsed from")
+	case "died":
+		return k.died(r)
 	}
 	return Violatedf(k.Name(), r.T, "%v takes %q from %v because %q, which is no reason", r.Node, r.Group, r.Peer, r.Why)
+}
+
+// died demands that the holder is dead, and no program of it lives on.
+func (k *Keeps) died(r *sim.Record) error {
+	living, dead := k.dead[r.Peer]
+	switch {
+	case !dead:
+		return Violatedf(k.Name(), r.T, "%v takes %q from %v as from the dead, and it lives", r.Node, r.Group, r.Peer)
+	case slices.Contains(living, r.Group):
+		return Violatedf(k.Name(), r.T, "%v takes %q from %v as from the dead, and its program lives", r.Node, r.Group, r.Peer)
+	}
+	return nil
 }
 
 // Finish has nothing to add.

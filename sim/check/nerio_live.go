@@ -1,6 +1,7 @@
 package check
 
 import (
+	"slices"
 	"time"
 
 	"github.com/regentproject/regent/internal/protocol"
@@ -204,7 +205,7 @@ func (k *Known) Observe(r *sim.Record) error {
 func (k *Known) Finish() error { return nil }
 
 // Verified is N-VER: while a member's clock is below the end of the proof that it received about a leader, that leader leads, in
-// the tenure that it said, unless it has crashed.
+// the tenure that it said, unless it has crashed. No other member leads then, even if it has.
 type Verified struct {
 	cursor
 	open []proof
@@ -230,12 +231,18 @@ func (v *Verified) Observe(r *sim.Record) error {
 		return nil
 	case r.Ev == protocol.EvStepdown && len(did.Ended) > 0:
 		return v.stepdown(&did.Ended[0], r.T)
+	case did.Begun != nil:
+		return v.begun(did.Begun, r.T)
 	case r.Ev != protocol.EvVerify:
 		return nil
 	}
 	p := proof{by: r.Node, leader: r.Peer, group: r.Group, token: r.Term, end: v.truth.Clock(r.Node).Reach(r.T, r.Until)}
-	if p.end <= r.T || !v.truth.Up(r.Peer.Rank) || v.truth.Ident(r.Peer.Rank) != r.Peer {
+	if p.end <= r.T {
 		return nil
+	}
+	if !v.truth.Up(r.Peer.Rank) || v.truth.Ident(r.Peer.Rank) != r.Peer {
+		v.keep(p, r.T)
+		return v.leases(func(x *ledger.Leadership) error { return v.begun(x, r.T) })
 	}
 	x := v.ledger.Lease(r.Peer.Rank, protocol.Quorum, r.Group)
 	switch {
@@ -245,13 +252,22 @@ func (v *Verified) Observe(r *sim.Record) error {
 		return Violatedf(v.Name(), r.T, "%v has a proof that %v leads %q until %v, but its lease ends at %v", p.by, p.leader, p.group, p.end,
 			v.end(x, r.T))
 	}
-	keep := v.open[:0]
-	for _, q := range v.open {
-		if q.end > r.T {
-			keep = append(keep, q)
+	v.keep(p, r.T)
+	return nil
+}
+
+// keep notes a proof, and forgets those that are over.
+func (v *Verified) keep(p proof, t sim.Real) {
+	v.open = append(slices.DeleteFunc(v.open, func(q proof) bool { return q.end <= t }), p)
+}
+
+// begun demands that no proof stands that another member leads.
+func (v *Verified) begun(x *ledger.Leadership, t sim.Real) error {
+	for _, p := range v.open {
+		if p.group == x.Group && p.leader != x.Holder && p.end > t && v.leads(x, t) {
+			return Violatedf(v.Name(), t, "%v leads %q, but %v has a proof that %v leads until %v", x.Holder, x.Group, p.by, p.leader, p.end)
 		}
 	}
-	v.open = append(keep, p)
 	return nil
 }
 

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/regentproject/regent/internal/datagram"
+	"github.com/regentproject/regent/internal/obituary"
 	"github.com/regentproject/regent/internal/protocol"
 	"github.com/regentproject/regent/sim"
 )
@@ -27,6 +28,8 @@ type Config struct {
 	Expire func(protocol.Message) time.Duration
 	// Outdated, if not nil, makes what a machine gets in place of a packet from an outdated start of a peer.
 	Outdated func() protocol.Message
+	// Died, if not nil, makes what a machine gets for the report of a guardian.
+	Died func(*obituary.Report) protocol.Message
 }
 
 // A codec turns datagrams into packets and back. It belongs to one port.
@@ -45,6 +48,10 @@ type codec interface {
 	restart(now protocol.Time, start datagram.Start)
 	// incarnation says that the member knows its incarnation now.
 	incarnation(inc protocol.Inc)
+	// obituary returns a packet that says that the member is dead; nil if there is none.
+	obituary(to protocol.Rank, r *obituary.Report) []byte
+	// died returns what the packet that was decoded last reports; nil if it is no report that counts.
+	died() *obituary.Report
 }
 
 // port is a sim.Port.
@@ -108,6 +115,10 @@ func (p *port) Receive(now protocol.Time, _ protocol.Rank, packet []byte, to *pr
 		*to = protocol.Receive{From: from, Message: p.config.Outdated(), Delay: protocol.Unknown}
 		return true
 	}
+	if v.Reason == datagram.Obituary && p.config.Died != nil {
+		*to = protocol.Receive{From: from, Message: p.config.Died(p.codec.died()), Delay: protocol.Unknown}
+		return true
+	}
 	if m == nil {
 		return false
 	}
@@ -150,4 +161,12 @@ func (p *port) Wake() protocol.Time {
 		return math.MinInt64
 	}
 	return p.end.Wake()
+}
+
+// Obituary implements sim.Mourner.
+func (p *port) Obituary(to protocol.Rank, r *obituary.Report) []byte {
+	if p.end == nil {
+		return nil
+	}
+	return p.codec.obituary(to, r)
 }

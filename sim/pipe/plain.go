@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 
 	"github.com/regentproject/regent/internal/datagram"
+	"github.com/regentproject/regent/internal/obituary"
 	"github.com/regentproject/regent/internal/protocol"
 	"github.com/regentproject/regent/sim"
 )
@@ -98,3 +99,8 @@ func (p *plain) revoked(r protocol.Rank) bool { return p.lists != nil && len(p.l
 func (p *plain) restart(now protocol.Time, start datagram.Start) { p.judge.Restart(now, start) }
 
 func (p *plain) incarnation(inc protocol.Inc) { p.judge.SetIncarnation(inc) }
+
+// Plain packets carry no reports.
+func (p *plain) obituary(protocol.Rank, *obituary.Report) []byte { return nil }
+
+func (p *plain) died() *obituary.Report { return nil }

@@ -4,6 +4,7 @@ import (
 	"math/rand/v2"
 
 	"github.com/regentproject/regent/internal/datagram"
+	"github.com/regentproject/regent/internal/obituary"
 	"github.com/regentproject/regent/internal/protocol"
 	"github.com/regentproject/regent/internal/wire"
 	"github.com/regentproject/regent/internal/wire/wiretest"
@@ -87,6 +88,16 @@ func (s *sealed) restart(now protocol.Time, start datagram.Start) { s.end.Restar
 func (s *sealed) incarnation(inc protocol.Inc) { s.end.SetIncarnation(inc) }
 
 // dice is an io.Reader of random bits that a seed determines.
+func (s *sealed) obituary(to protocol.Rank, r *obituary.Report) []byte {
+	l, err := s.end.Letter(to)
+	if err != nil {
+		return nil
+	}
+	return obituary.Append(nil, &l, s.end.Number(to), r)
+}
+
+func (s *sealed) died() *obituary.Report { return s.packet.Died }
+
 type dice struct{ *rand.Rand }
 
 func (d dice) Read(b []byte) (int, error) {

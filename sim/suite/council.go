@@ -30,7 +30,7 @@ const (
 )
 
 var councilRows = []string{LeaderCrashed, LeaderChanged, MessageLate, MessageLost, MessageTwice, ClockFast, ClockSlow, stepChosen, stepSkipped, stepRestarted,
-	askedBack, memberOut, memberJoined, changeRefused, severalLengths, WentBack, GroupMoved}
+	askedBack, memberOut, memberJoined, changeRefused, severalLengths, WentBack, GroupMoved, DeathReported, DeathBelieved}
 
 const (
 	councilSettle = 12 * time.Second
@@ -70,6 +70,7 @@ func councilProtocol() *Protocol {
 				c.Groups = append(slices.Clone(c.Groups), "gold", "green")
 				s.perGroup = d.Between(2*time.Millisecond, 15*time.Millisecond)
 			}
+			guard(c)
 			s.balanced = sim.NewDice(c.Seed, 0xba1b).N(2) == 0
 			c.Spawn, c.Change = s.spawn, s.change
 		},
@@ -219,6 +220,12 @@ func (w *councilWatch) Observe(r *sim.Record) error {
 		}
 	case sim.EvCrash, sim.EvClose, protocol.EvStepdown:
 		w.long.Remove(r.Node)
+	case sim.EvReport:
+		w.hit(DeathReported)
+	case protocol.EvUnassign:
+		if r.Why == "died" {
+			w.hit(DeathBelieved)
+		}
 	case sim.EvView:
 		w.view(r)
 	case sim.EvHeal:

@@ -33,7 +33,7 @@ const (
 
 var nerioRows = append(append([]string{}, Rows...), LeaderResigned, HandedOver, LeaseFrozen, LeaseLapsed, AttemptBusy,
 	AttemptSilent, TermRaised, PromiseBroken, Released, LeaderVerified, Recovered, CleanStart, ManyGroups, FlagWithRecord, FlagWithout,
-	OtherLengths, Rolled, BackupFound, ValueLearnt, MixedLengths, MovedLength, WentBack, KeyReplaced, KeyRevoked)
+	OtherLengths, Rolled, BackupFound, ValueLearnt, MixedLengths, MovedLength, WentBack, KeyReplaced, KeyRevoked, DeathReported, DeathBelieved, ProgramOutlive)
 
 // Constants of the simulated council: the LAN profile, with links that are somewhat slower than d allows.
 const (
@@ -84,7 +84,7 @@ func nerioProtocol() *Protocol {
 			c.Remember = remembersNerio
 		},
 		Port: pipe.Sealed(pipe.Config{Rho: protocol.DefaultRho, Delta: 3 * nerioTimely,
-			Outdated: func() protocol.Message { return &nerio.Outdated{} }}),
+			Outdated: func() protocol.Message { return &nerio.Outdated{} }, Died: died}),
 		Vary: varyNerio,
 		Checkers: func(t check.Truth) []check.Checker {
 			return nerioCheckers(t, groups, nerioSettle)
@@ -132,6 +132,7 @@ func varyNerio(c *sim.Config) {
 	diskless, adapt, elector := d.N(6) == 0, d.N(3) == 0, d.N(3)
 	every := sim.Delay{Min: time.Millisecond, Max: 2 * time.Second >> d.N(9)}
 	v := newVariation(c)
+	guard(c)
 	c.Spawn = func(b sim.Boot) (protocol.Machine, error) {
 		cfg := NerioConfig(b)
 		cfg.Diskless, cfg.Adapt, cfg.Elector = diskless, adapt, elector > 0
@@ -191,6 +192,11 @@ func (w *nerioWatch) Observe(r *sim.Record) error {
 		w.when(r.Why == "expired", LeaseLapsed)
 	case protocol.EvUnassign:
 		w.when(r.Why == "released", Released)
+		w.when(r.Why == "died", DeathBelieved)
+	case sim.EvReport:
+		w.hit(DeathReported)
+	case sim.EvOutlive:
+		w.hit(ProgramOutlive)
 	case sim.EvView:
 		v := r.Detail.(*protocol.View)
 		w.when(v.Value != nil && v.Tenure == 0, ValueLearnt)

@@ -166,6 +166,7 @@ func varyStack(c *sim.Config, e *elector) {
 	}
 	setup.tell(c)
 	v := newVariation(c)
+	guard(c)
 	c.Spawn = func(b sim.Boot) (protocol.Machine, error) {
 		s := setup
 		s.Config = NerioConfig(b)

@@ -56,7 +56,7 @@ type cloner struct {
 func (h *Holder) Clone(cfg *Config, policy Policy, terms *Terms, grantor *Grantor) *Holder {
 	c := NewHolder(cfg, policy, terms, grantor)
 	c.me, c.now, c.seq, c.number, c.horizon = h.me, h.now, h.seq, h.number, h.horizon
-	c.renew, c.quiet, c.retry = h.renew, h.quiet, h.retry
+	c.renew, c.quiet, c.retry, c.proved = h.renew, h.quiet, h.retry, h.proved
 	c.outcomes, c.joined = slices.Clone(h.outcomes), h.joined
 	m := cloner{make(map[*tenure]*tenure), make(map[*release]*release), make(map[*length]*length)}
 	c.lengths = each(h.lengths, m.length)

@@ -43,6 +43,8 @@ type ward struct {
 	// Invariant: neither ever falls.
 	seq, gen uint64
 	promises []*promise // one of each length
+	// dead is since when the voter knows that the incarnation is dead; Never: it does not. Invariant: a dead one is granted nothing.
+	dead protocol.Time
 }
 
 // A promise is this voter's word to one incarnation of one member, for one length.
@@ -170,6 +172,10 @@ func (g *Grantor) Request(now protocol.Time, from protocol.Ident, delay time.Dur
 		return
 	}
 	w := g.ward(from)
+	if w.dead != protocol.Never {
+		g.refuseAll(now, from, r, WhyDead)
+		return
+	}
 	if r.Seq <= w.seq {
 		g.refuseAll(now, from, r, WhyStale)
 		return
@@ -289,7 +295,7 @@ func (g *Grantor) ward(from protocol.Ident) *ward {
 			}
 		}
 	}
-	w = &ward{to: from}
+	w = &ward{to: from, dead: protocol.Never}
 	g.wards[from.Rank] = w
 	return w
 }

@@ -33,7 +33,9 @@ type Holder struct {
 	// quiet counts the renewals since the last tenure: only releases are left, and they are repeated ever more slowly.
 	quiet int
 	// retry is no later than the first instant at which an unanswered request is given up or repeated.
-	retry    protocol.Time
+	retry protocol.Time
+	// proved is the latest instant until which a proof may be believed. Invariant: it never falls, whatever became of the leadership.
+	proved   protocol.Time
 	outcomes []Outcome
 	// joined says that a candidate has joined since TakeJoined.
 	joined bool

@@ -156,9 +156,10 @@ const (
 	WhyLate                  // the request is older than what it asks for
 	WhyClock                 // its start lies in the future: synchronised time is not
 	WhyClosing               // the voter is leaving
+	WhyDead                  // the voter knows that the asker is dead
 )
 
-var whys = [...]string{"recovering", "epoch", "config", "stale", "late", "clock", "closing"}
+var whys = [...]string{"recovering", "epoch", "config", "stale", "late", "clock", "closing", "dead"}
 
 func (w Why) String() string {
 	if int(w) < len(whys) {

@@ -85,6 +85,7 @@ func (g *Grantor) AppendState(s *State) {
 		s.Ident(w.to)
 		s.Uint(w.seq)
 		s.Uint(w.gen)
+		s.Bool(w.dead != protocol.Never)
 		s.Uint(uint64(len(w.promises)))
 		for _, p := range w.promises {
 			g.appendPromise(s, p)

@@ -158,7 +158,7 @@ func (h *Holder) result(now protocol.Time, r protocol.Rank, m *OK, res *Result) 
 	case Low:
 		h.outbid(now, t, r)
 	default:
-		h.refused(t, r, now.Add(res.Remaining))
+		h.refused(t, r, now.Add(h.grantor.bound(now, res)))
 		t.bids[r].led = 0
 		t.bids[r].leader = res.Token != 0
 		h.refusedBy(now, t, res)
@@ -466,8 +466,12 @@ func (h *Holder) Verify(now protocol.Time, group protocol.Group, wanted time.Dur
 		return 0, 0
 	}
 	t.verified = max(t.verified, now.Add(h.cfg.Rho.WaitAtLeast(left)))
+	h.proved = max(h.proved, t.verified)
 	return left, t.token
 }
+
+// Proved returns the instant until which a proof of any leadership may be believed that was given here.
+func (h *Holder) Proved() protocol.Time { return h.proved }
 
 // Tries says whether an attempt to lead the group is on its way or has succeeded.
 func (h *Holder) Tries(group protocol.Group) bool { return h.tenures[group] != nil }

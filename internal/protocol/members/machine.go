@@ -216,8 +216,11 @@ func (m *Machine) receive(ev *protocol.Receive) bool {
 		m.council.Step(m.now, ev, m.out)
 		return false
 	}
-	m.council.Heard(m.now, ev.From)
 	c := m.council.Conf()
+	if _, is := ev.Message.(*nerio.Died); is { // its sender is not there
+		return m.leases != nil && !m.council.Out() && c != nil && c.At(ev.From.Rank) != nil
+	}
+	m.council.Heard(m.now, ev.From)
 	if c == nil || m.leases == nil || m.council.Out() {
 		return m.leases != nil && !m.council.Out()
 	}
@@ -415,6 +418,14 @@ func (m *Machine) Owns(msg protocol.Message) bool {
 
 // TakeUnfit says whether the member, though trusted, has failed to gather a quorum, and forgets it.
 func (m *Machine) TakeUnfit() bool { return m.leases != nil && m.leases.TakeUnfit() }
+
+// Proved implements stack.Authority.
+func (m *Machine) Proved() protocol.Time {
+	if m.leases == nil {
+		return 0
+	}
+	return m.leases.Proved()
+}
 
 // Offer returns the configuration in force for a member that asks for it; nil while this one has none to give.
 func (m *Machine) Offer() *council.Config {

@@ -237,7 +237,7 @@ func (m *Machine) take(now protocol.Time) {
 		m.onOutcome(now, &o)
 	}
 	for _, c := range m.grantor.TakeChanges() {
-		if c.Cause.Code == protocol.LeaseExpired {
+		if c.Cause.Code == protocol.LeaseExpired || c.Cause.Code == protocol.Died {
 			m.lapsed = c.Cause.Peer
 			m.lapse(now, c.Cause.Peer)
 		}

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/regentproject/regent/internal/obituary"
 	"github.com/regentproject/regent/internal/protocol"
 )
 
@@ -61,6 +62,10 @@ type Stale struct{ Heard protocol.Life }
 // Outdated is no message of a member: the layer below makes one for a packet that it drops because its sender has a later life, or
 // another one under the same incarnation.
 type Outdated struct{}
+
+// Died is no message of a member: the layer below makes one for each report of a guardian that it has authenticated, as if the dead member
+// itself had sent it.
+type Died struct{ obituary.Report }
 
 // Handover names the receiver as the sender's successor. It comes after the sender has stepped down.
 type Handover struct {
@@ -136,6 +141,9 @@ func (*Stale) Name() string { return "nerio.Stale" }
 // Name says nerio.Outdated.
 func (*Outdated) Name() string { return "nerio.Outdated" }
 
+// Name says nerio.Died.
+func (*Died) Name() string { return "nerio.Died" }
+
 // Name says nerio.Handover.
 func (*Handover) Name() string { return "nerio.Handover" }
 
@@ -171,6 +179,13 @@ func (m *Stale) Copy() protocol.Message { c := *m; return &c }
 
 // Copy returns an independent copy.
 func (m *Outdated) Copy() protocol.Message { c := *m; return &c }
+
+// Copy returns an independent copy.
+func (m *Died) Copy() protocol.Message {
+	c := *m
+	c.Kept = slices.Clone(m.Kept)
+	return &c
+}
 
 // Copy returns an independent copy.
 func (m *Handover) Copy() protocol.Message { c := *m; return &c }

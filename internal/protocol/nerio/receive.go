@@ -8,7 +8,7 @@ import (
 // Owns says whether a message is one of this protocol's.
 func (m *Machine) Owns(msg protocol.Message) bool {
 	switch msg.(type) {
-	case *lease.Request, *lease.OK, *lease.Nack, *Recover, *Known, *Stale, *Outdated, *Handover, *Verify, *Remainder, *Who, *Leads,
+	case *lease.Request, *lease.OK, *lease.Nack, *Recover, *Known, *Stale, *Outdated, *Died, *Handover, *Verify, *Remainder, *Who, *Leads,
 		*Candidates, *Values, *Noted:
 		return true
 	}
@@ -20,6 +20,10 @@ func (m *Machine) onReceive(now protocol.Time, ev *protocol.Receive) {
 	from := ev.From
 	st := &m.start
 	if int(from.Rank) >= m.lcfg.Members || st.phase == unborn {
+		return
+	}
+	if d, is := ev.Message.(*Died); is {
+		m.onDied(now, from, &d.Report)
 		return
 	}
 	p := &st.peers[from.Rank]
@@ -68,7 +72,7 @@ func (m *Machine) dispatch(now protocol.Time, ev *protocol.Receive) {
 	from := ev.From
 	switch msg := ev.Message.(type) {
 	case *lease.Request:
-		if from.Rank == m.lapsed {
+		if from.Rank == m.lapsed && !m.grantor.Dead(from) {
 			m.lapsed = protocol.Nobody
 		}
 		m.grantor.Request(now, from, ev.Delay, msg)

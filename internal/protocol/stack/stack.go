@@ -38,6 +38,8 @@ type Authority interface {
 	Owns(protocol.Message) bool
 	// TakeUnfit says whether there is a reason to tell the elector so, once.
 	TakeUnfit() bool
+	// Proved returns until when proofs may be believed that the authority has given.
+	Proved() protocol.Time
 }
 
 // NewElector makes the elector of a member that speaks as inc, among the voters of a council.
@@ -106,6 +108,9 @@ func (m *Machine) Votes() protocol.Time { return m.authority.Votes() }
 
 // Closed implements protocol.Closable.
 func (m *Machine) Closed() bool { return m.authority.Closed() }
+
+// Proved returns until when proofs may be believed that the member has given.
+func (m *Machine) Proved() protocol.Time { return m.authority.Proved() }
 
 // Err returns why there is no elector, if it could not be made.
 func (m *Machine) Err() error { return m.err }

@@ -44,6 +44,7 @@ func (f *fake) Incarnation() protocol.Inc    { return f.inc }
 func (f *fake) Votes() protocol.Time         { return 0 }
 func (f *fake) Closed() bool                 { return f.unfit }
 func (f *fake) Owns(m protocol.Message) bool { return !m.(*word).elector }
+func (f *fake) Proved() protocol.Time        { return 0 }
 func (f *fake) TakeUnfit() bool              { u := f.unfit; f.unfit = false; return u }
 func (f *fake) take() []string               { g := f.got; f.got = nil; return g }
 func trusts(who protocol.Rank) []protocol.View {
