@@ -124,16 +124,13 @@ func (w *World) reportDeath(g *guardian) {
 	}
 }
 
-// sendReports sends each report once to each other member.
+// sendReports sends each report once to each other member, and in a world without ports to the member that has come back, too.
 func (w *World) sendReports(g *guardian) {
 	if g.m.hosted != g.host {
 		return
 	}
 	for r := range w.members {
 		to := protocol.Rank(r)
-		if to == g.who.Rank {
-			continue
-		}
 		if g.packets != nil {
 			for _, p := range g.packets[r] {
 				w.carry(envelope{from: g.who, sent: w.now, data: p, by: g.by}, to)

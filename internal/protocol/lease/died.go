@@ -51,3 +51,12 @@ func (g *Grantor) bound(now protocol.Time, res *Result) time.Duration {
 
 // Dead returns whether this voter knows that an incarnation is dead.
 func (g *Grantor) Dead(who protocol.Ident) bool { return g.died(who) != protocol.Never }
+
+// gone returns whether a voter is proven dead, and has not been heard again since.
+func (h *Holder) gone(r protocol.Rank) bool {
+	if int(r) >= len(h.grantor.wards) {
+		return false
+	}
+	w := h.grantor.wards[r]
+	return w != nil && w.dead != protocol.Never && h.voters[r].inc <= w.to.Inc
+}

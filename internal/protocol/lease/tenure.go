@@ -296,13 +296,17 @@ func (h *Holder) hopeless(now protocol.Time, t *tenure) bool {
 
 // blocked says whether refusals keep the attempt from succeeding, when that may be over, and whether a leader stands
 // behind it. Voters that did not answer in time count as refusals where there are others: two candidates that wait for
-// the same dead voter, each with half of the rest, would wait in turns for ever.
+// the same dead voter, each with half of the rest, would wait in turns for ever. Those that are proven dead count at once.
 func (h *Holder) blocked(t *tenure) (busy bool, retry protocol.Time, led bool) {
 	open, some := protocol.Everyone(h.cfg.Members), false
 	for i := range t.bids {
-		if t.bids[i].state == rejected {
-			open.Remove(protocol.Rank(i))
+		switch r := protocol.Rank(i); {
+		case t.bids[i].state == rejected:
+			open.Remove(r)
 			some = true
+		case h.gone(r):
+			open.Remove(r)
+			t.bids[i].until = h.now.Add(h.cfg.Lease) // it may have started again by then
 		}
 	}
 	heard := open
