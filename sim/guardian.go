@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"fmt"
 	"slices"
 	"time"
 
@@ -59,9 +60,12 @@ func (w *World) mourn(m *member) {
 		return
 	}
 	g := &guardian{m: m, host: m.hosted, who: protocol.Ident{Rank: m.rank, Inc: m.inc}, by: m.origin()}
-	if p, ok := m.machine.(Prover); ok {
-		g.proved = p.Proved()
+	p, _ := m.machine.(Prover)
+	if p == nil {
+		w.fail(fmt.Errorf("contract: %v has a guardian, and does not say which proofs it has given", m.rank))
+		return
 	}
+	g.proved = p.Proved()
 	g.parts = w.report(m)
 	if m.port != nil {
 		p, ok := m.port.(Mourner)

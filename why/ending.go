@@ -16,6 +16,8 @@ func (c Cause) Ending(leader string) string {
 	switch c.Why {
 	case Suspected:
 		return m + " fell silent"
+	case Died:
+		return "the process of " + m + " died"
 	case LeaseExpired:
 		return m + " did not renew its lease"
 	case Resigned:

@@ -73,10 +73,11 @@ const (
 	Announced    = Kind(protocol.Announced)    // Member, which leads, announced another value
 	Drained      = Kind(protocol.Drained)      // an operator keeps Member from leading
 	Balanced     = Kind(protocol.Balanced)     // the leader handed the group over to Member, which joined and is the group's place
+	Died         = Kind(protocol.Died)         // the process of Member is proven dead
 )
 
 // last is the highest kind that has a name.
-const last = Balanced
+const last = Died
 
 // String names the kind, such as "lease expired".
 func (k Kind) String() string { return protocol.CauseCode(k).String() }

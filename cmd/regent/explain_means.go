@@ -34,6 +34,8 @@ func (a *explanation) meaning() (means, do string) {
 		return m + " was elected, and the end of the leadership before was not seen from here", "the history at the member that led before"
 	case why.Suspected:
 		return m + " was not heard for too long", "whether " + m + " runs, and whether UDP between it and the others passes: regent members"
+	case why.Died:
+		return "the process of " + m + " died: its guardian has reported it", "the log of " + m + ", and that of its host, at that time"
 	case why.LeaseExpired:
 		return "the lease of " + m + " was not renewed in time: it died, was paused, or was cut off from a majority",
 			"the log of " + m + " at that time; pauses and slow paths: regent status there"

@@ -9,7 +9,7 @@ import (
 // weight orders causes of an end. Of two that are decided at the same time, at different parties, the heavier one counts
 // everywhere: the order of the list, heaviest first. What explains more goes before what follows from it: a host that was
 // suspended finds its lease expired, and a silent program does not stop when it is asked to.
-var weight = [...]protocol.CauseCode{protocol.ClockFault, protocol.Unhealthy, protocol.LeaseExpired, protocol.NoQuorum, protocol.Restarted,
+var weight = [...]protocol.CauseCode{protocol.ClockFault, protocol.Unhealthy, protocol.LeaseExpired, protocol.NoQuorum, protocol.Died, protocol.Restarted,
 	protocol.Doubted, protocol.Suspected, protocol.Excluded, protocol.Merged, protocol.Returned, protocol.TooMany, protocol.SlowLink,
 	protocol.Stalled, protocol.NoAccess, protocol.AllAgree, protocol.Elected, protocol.Started, protocol.Transferred, protocol.Balanced,
 	protocol.Closed, protocol.Drained, protocol.Resigned, protocol.Announced, protocol.Unexplained}

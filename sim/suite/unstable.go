@@ -12,6 +12,7 @@ import (
 type unstable struct {
 	protocol.Incarnate
 	protocol.Closable
+	sim.Prover
 	inner  protocol.Machine
 	dice   *sim.Dice
 	n      int
@@ -24,6 +25,7 @@ func newUnstable(m protocol.Machine, b sim.Boot, every sim.Delay) *unstable {
 	f := &unstable{inner: m, dice: sim.NewDice(b.Seed, 0xf1c1), n: b.Members, every: every, change: protocol.Never}
 	f.Incarnate, _ = m.(protocol.Incarnate)
 	f.Closable, _ = m.(protocol.Closable)
+	f.Prover, _ = m.(sim.Prover)
 	return f
 }
 
@@ -33,6 +35,7 @@ func (f *unstable) Clone() protocol.Machine {
 	c.inner = f.inner.(protocol.Explorable).Clone()
 	c.Incarnate, _ = c.inner.(protocol.Incarnate)
 	c.Closable, _ = c.inner.(protocol.Closable)
+	c.Prover, _ = c.inner.(sim.Prover)
 	return &c
 }
 

@@ -9,6 +9,7 @@
 //	PROTOCOLS §3.9  grantor           grantor.go, assign.go
 //	PROTOCOLS §3.9  holder            holder.go, tenure.go, class.go, length.go
 //	PROTOCOLS §3.9  requests          claims.go, message.go
+//	docs/nerio.md   proof of death    died.go
 //	PROTOCOLS §3.6  terms             terms.go
 //	Nerio §3, §4    drift, skew       config.go
 //	Nerio §6, E-N3  release           tenure.go, assign.go
@@ -63,7 +64,7 @@
 //	assign    voter: Group, Peer, Tenure, Term, Length, Gen, At. Also when a claim is repeated, with a new At, and when a
 //	          later tenure of Peer moves the group to another promise: then there is no unassign.
 //	unassign  voter: Group, Peer, Term, Why. "released" (by its holder; Seq is the term in the release), "lapsed" (the
-//	          promise expired). After a break there is none: the break stands for all groups.
+//	          promise expired), "died" (the holder is proven dead). After a break there is none: the break stands for all groups.
 //	attempt   holder: Group, Tenure, Term, Length, Start. The tenure begins, as a candidate; again if it proposes a higher Term.
 //	fail      holder: Group, Tenure, Term (the highest proposed), Why: "busy", "silence", "ended".
 //	lease     holder: Group, Tenure, Term (the token), Length, Until, Start, Members, Seq (horizon), Gen (the
@@ -76,6 +77,15 @@
 //
 // A lease's end is the latest Until among its lease fact and the facts of its horizon since, which may be of the same
 // Step, until a stepdown ends it sooner.
+//
+// # Proof of death
+//
+// The report that one incarnation of a member is dead is worth as much as its release of all groups that the report names, at a term above all that
+// it has used: a release comes after the holder has stepped down and its program has stopped, and the dead have done both. So
+// it takes the place of a release in every argument, with one addition. A release raises the voter's term, so that a delayed claim of what was
+// released is too low. A report names no term; so the ward refuses every later request of the dead, whatever it asks for.
+//
+// A report says nothing of the dead member as a voter. What it promised to others stands in their ledgers, and in its own restart wait.
 //
 // # Where this differs from the texts
 //

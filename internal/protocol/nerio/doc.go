@@ -12,6 +12,7 @@
 //	PROTOCOLS §3.6     terms and their ceiling     disk.go, package lease
 //	PROTOCOLS §8       attempts, Unfit             group.go
 //	Nerio §10.4        values of leaders           value.go
+//	docs/nerio.md      proof of death              died.go
 //	PROTOCOLS §8       roles, health, preference   config.go, group.go, prefer.go
 //
 // # What a view means
@@ -31,6 +32,8 @@
 //   - a seed that differs from start to start;
 //   - messages of earlier incarnations, which the machine answers with Stale, or an Outdated for each that a layer below
 //     drops;
+//   - a Died for each report of a guardian that a layer below has authenticated, and Proved shown to the member's own guardian, if there is one, before
+//     the messages of a Step leave;
 //   - FirstInc from a wall clock;
 //   - the record of the last Persist at the next start, or nil.
 //
