@@ -96,7 +96,7 @@ func (w *World) report(m *member) []obituary.Report {
 		v := &m.views[i]
 		if v.Domain == protocol.Quorum && v.Leader.Rank == m.rank && m.dice.Hit(s.Outlive) {
 			all.Kept = append(all.Kept, v.Group)
-			w.record(m, EvOutlive, func(r *Record) { r.Group = v.Group })
+			w.record(m, EvOutlive, func(r *Record) { r.Dom, r.Group = v.Domain, v.Group })
 		}
 	}
 	slices.Sort(all.Kept)
@@ -117,7 +117,7 @@ func (w *World) reportDeath(g *guardian) {
 		return
 	}
 	s := &w.config.Guardian
-	w.record(g.m, EvReport, func(r *Record) { r.Peer = g.who })
+	w.record(g.m, EvReport, func(r *Record) { r.Dom, r.Peer = protocol.Quorum, g.who })
 	at := w.now
 	for range max(1, s.Repeat) {
 		w.At(at, func() { w.sendReports(g) })

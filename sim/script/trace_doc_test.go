@@ -15,7 +15,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/regentproject/regent/internal/obituary"
 	"github.com/regentproject/regent/internal/protocol"
+	"github.com/regentproject/regent/internal/protocol/nerio"
 	"github.com/regentproject/regent/sim"
 	"github.com/regentproject/regent/sim/fuzz"
 	"github.com/regentproject/regent/sim/script"
@@ -144,6 +146,7 @@ func playAll(t *testing.T) *eventLog {
 	playLogged(t, "protocol nerio\nmembers 3\nrun 1s", script.Options{Protocol: announcing(t), Observers: []sim.Observer{log}})
 	playLogged(t, "protocol nerio\nmembers 3\nrun 1s\ncrash a for 50ms\nrun 1s\ncrash a from backup 9 for 50ms\nrun 1s",
 		script.Options{Protocol: rekeyed(t), Observers: []sim.Observer{log}})
+	playLogged(t, "protocol nerio\nmembers 3\nrun 1s\ncrash leader for 50ms\nrun 1s", script.Options{Protocol: outlived(t), Observers: []sim.Observer{log}})
 	for _, p := range suite.All() {
 		if _, _, err := fuzz.Seed(p, p.Members, 1, fuzz.LengthOf(p), log); err != nil {
 			t.Fatal(err)
@@ -190,6 +193,15 @@ func unstamped(t *testing.T) *suite.Protocol {
 func announcing(t *testing.T) *suite.Protocol {
 	p := unstamped(t)
 	p.Configure = func(c *sim.Config) { c.Program.Announce = sim.Between(time.Millisecond, 100*time.Millisecond) }
+	return p
+}
+
+// outlived is nerio with guardians, and with programs that outlive their members.
+func outlived(t *testing.T) *suite.Protocol {
+	p := unstamped(t)
+	p.Configure = func(c *sim.Config) {
+		c.Guardian = sim.GuardianSpec{Message: func(r obituary.Report) protocol.Message { return &nerio.Died{Report: r} }, Outlive: sim.Percent(100)}
+	}
 	return p
 }
 

@@ -30,6 +30,6 @@ func guard(c *sim.Config) {
 		Detect:  sim.Delay{Min: 100 * time.Microsecond, Max: 2 * time.Millisecond, Tail: sim.Percent(10), TailStep: nerioLease / 2},
 		Repeat:  1 + d.N(10), Every: sim.Between(time.Millisecond, 10*time.Millisecond),
 		Late: sim.Percent(10), Tail: sim.Between(nerioLease/2, 20*nerioLease),
-		Killed: sim.Percent(20), Outlive: sim.Percent(20), Anew: sim.Percent(30),
+		Killed: sim.Percent(20), Outlive: sim.Percent(40), Anew: sim.Percent(30),
 	}
 }
