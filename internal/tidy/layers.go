@@ -22,11 +22,11 @@ type layer struct {
 var column = []layer{
 	{name: "library", packages: []string{".", "engine", "engine/register", "view/...", "why/...", "roster/...", "elector/...", "internal/session/...", "internal/names/...", "internal/councillog/...", "internal/secret/..."},
 		modules: []string{"golang.org/x/sys"}},
-	{name: "runtime", packages: []string{"internal/runtime/..."}, modules: []string{"golang.org/x/sys"}},
+	{name: "runtime", packages: []string{"internal/runtime/...", "internal/guardian/process"}, modules: []string{"golang.org/x/sys"}},
 	{name: "io", packages: []string{"internal/transport/...", "internal/wire/...", "internal/clock/...", "internal/page/shared/...", "internal/owned/...", "internal/identity/..."},
 		modules: []string{"golang.org/x/sys", "golang.org/x/crypto", "github.com/fxamacker/cbor/v2"}},
 	{name: "datagrams", packages: []string{"internal/datagram/..."}},
-	{name: "protocols", packages: []string{"internal/protocol/...", "internal/tenure/...", "internal/page", "internal/obituary"}, modules: []string{"golang.org/x/crypto"}},
+	{name: "protocols", packages: []string{"internal/protocol/...", "internal/tenure/...", "internal/page", "internal/guardian", "internal/obituary"}, modules: []string{"golang.org/x/crypto"}},
 	{name: "contract", packages: []string{"internal/protocol"}},
 	{name: "stamps", packages: []string{"internal/stamp/...", "fence/..."}},
 }

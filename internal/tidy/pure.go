@@ -12,7 +12,7 @@ import (
 
 // pureTree lists what runs unchanged under the runtime and under the simulator: the same events must give the same
 // effects, so nothing in it may reach for the world.
-var pureTree = []string{"internal/protocol/...", "internal/datagram/...", "internal/obituary", "internal/stamp/...", "internal/tenure/...", "internal/page", "agent/plan", "checkpoint/core", "kube/regentlock/internal/rule", "facades/etcd/internal/belief"}
+var pureTree = []string{"internal/protocol/...", "internal/datagram/...", "internal/obituary", "internal/stamp/...", "internal/tenure/...", "internal/page", "internal/guardian", "agent/plan", "checkpoint/core", "kube/regentlock/internal/rule", "facades/etcd/internal/belief"}
 
 // pureImports lists the packages of the standard library that pure code may import. A nil list allows all names. What is
 // not listed is refused, so that a new way to reach the world needs a decision here.

@@ -39,6 +39,9 @@ func (m *Memory) Store(i int, v uint64) {
 	runtime.KeepAlive(m)
 }
 
+// Address returns where a word lies in this process, for what the kernel does with it. It is valid for as long as the memory is mapped.
+func (m *Memory) Address(i int) unsafe.Pointer { return unsafe.Pointer(&m.words[i]) }
+
 // New makes memory of so many words. They are zero, and cost nothing before they are used.
 func New(size int) (*Memory, error) {
 	fd, err := unix.MemfdCreate("regent-page", unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING|unix.MFD_NOEXEC_SEAL)
