@@ -46,6 +46,7 @@ func (p *NetPort) Adopt(now protocol.Time, a *Adoption) error {
 	}
 	p.diagnostics.adopt(a.Names, a.Stay)
 	p.flood.overtaken = true
+	p.rekeyed()
 	return nil
 }
 

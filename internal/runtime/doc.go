@@ -4,6 +4,7 @@
 //	loop.go         one goroutine that owns all machines of a member: events in, effects out, in the contract's order
 //	wait*.go        how it waits: ppoll on a thread of its own, or channels and timers
 //	port.go         packets: packed, sealed, bounded; several ways to one peer
+//	rekey.go        packets under another incarnation, start, key or address
 //	diagnostics.go  what is odd about packets, logged once
 //	table.go        what programs see: views and leases
 //	question.go     questions of programs to a machine

@@ -2,6 +2,9 @@ package runtime
 
 import "github.com/regentproject/regent/internal/protocol"
 
+// A prover is a machine that gives proofs: until the instant on the member's clock, somebody may believe that it leads.
+type prover interface{ Proved() protocol.Time }
+
 // A host is an instance as package drive sees it: it carries out what the machine asks for.
 type host Instance
 
@@ -30,7 +33,12 @@ func (i *host) Persist(_ protocol.Time, record []byte) {
 	i.loop.unconfirmed.Add(i.loop.disk.put(record), (*Instance)(i))
 }
 
+// Incarnation comes before messages, and so before the proofs in them.
 func (i *host) Incarnation(now protocol.Time, inc protocol.Inc, votes protocol.Time) {
+	if f := i.loop.Proved; f != nil && i.prover.Proved() > i.loop.proved {
+		i.loop.proved = i.prover.Proved()
+		f(i.loop.proved)
+	}
 	i.loop.votes(now, votes)
 	i.loop.rename(now, inc)
 }

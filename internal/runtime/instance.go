@@ -30,6 +30,8 @@ type Instance struct {
 	sink    Sink
 	// incarnate is the machine, if it is the council's and decides under which incarnation the member speaks.
 	incarnate protocol.Incarnate
+	// prover is the machine, if it is the council's and gives proofs.
+	prover prover
 	// wake is when the machine wants a Tick, and sinkWake when the sink does.
 	wake, sinkWake protocol.Time
 	// index is where it stands in the heap of wakes; -1: nowhere.
@@ -49,6 +51,10 @@ func (l *Loop) Add(channel Channel, name string, m protocol.Machine, s Sink) (*I
 	i := &Instance{channel: channel, name: name, loop: l, machine: m, sink: s, wake: protocol.Never, sinkWake: protocol.Never, index: -1}
 	if channel == Council {
 		i.incarnate, _ = m.(protocol.Incarnate)
+		i.prover, _ = m.(prover)
+		if l.Proved != nil && (i.incarnate == nil || i.prover == nil) {
+			return nil, fmt.Errorf("%s does not say which proofs it has given: it cannot have a guardian", name)
+		}
 	}
 	l.instances[channel] = i
 	if !l.running {

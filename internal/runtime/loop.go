@@ -76,6 +76,8 @@ type Options struct {
 	// Adopt, if it is set, is called after each Step of the council's machine, before its views are shown and anything leaves that it says: another council may be
 	// in force.
 	Adopt func(now protocol.Time)
+	// Proved, if it is set, is called before a proof leaves that somebody may believe for longer than any before, with the instant until which. It must not wait.
+	Proved func(until protocol.Time)
 	// Facts gets what the machines state, if it is set.
 	Facts func(now protocol.Time, channel Channel, facts []protocol.Fact)
 	Log   *slog.Logger
@@ -94,6 +96,8 @@ type Loop struct {
 	health          protocol.Health
 	// slept is what Suspended returned last.
 	slept time.Duration
+	// proved is the last instant that Proved was given.
+	proved protocol.Time
 	// renamed is when the machines of an earlier incarnation of this very process last went; zero: never.
 	renamed protocol.Time
 	// unstarted lists those that came before the loop ran, and wakes those that want to be woken.

@@ -13,6 +13,7 @@ import (
 	"github.com/regentproject/regent/internal/datagram"
 	"github.com/regentproject/regent/internal/datagram/path"
 	"github.com/regentproject/regent/internal/identity"
+	"github.com/regentproject/regent/internal/obituary"
 	"github.com/regentproject/regent/internal/protocol"
 	"github.com/regentproject/regent/internal/protocol/council"
 	"github.com/regentproject/regent/internal/transport"
@@ -43,6 +44,12 @@ type PortOptions struct {
 	Summary *wire.Summary
 	// Outdated makes what the machine of the council gets in place of a packet from an outdated start of a peer; nil: nothing.
 	Outdated func() protocol.Message
+	// Numbered, if it is set, is called before a packet leaves, with its number. Rekeyed, if it is set, is called when the start, the incarnation, the keys, the
+	// addresses or the configuration have changed, under which packets leave. Neither may wait.
+	Numbered func(to protocol.Rank, number uint64)
+	Rekeyed  func()
+	// Died makes what the machine of the council gets for the report of a guardian that a peer is dead; nil: nothing.
+	Died func(*obituary.Report) protocol.Message
 	// Recent is for how long a proof counts that packets to a peer come by one of its addresses.
 	Recent time.Duration
 	// Nap is how long packets may wait for others during a flood. It must be short beside a round trip.
@@ -169,6 +176,9 @@ func (p *NetPort) take(in *transport.Packet, deliver Deliver) {
 		return
 	case datagram.Introduction:
 		return
+	case datagram.Obituary:
+		p.died(now, deliver)
+		return
 	case datagram.Mismatch:
 		p.mismatch(now, in.Addr)
 		return
@@ -223,6 +233,16 @@ func (p *NetPort) mismatch(now protocol.Time, from netip.AddrPort) {
 	if r, ok := p.diagnostics.mismatch(now, p.Summary, &p.packet, from); ok {
 		p.peers[r].differs = true // it learns from our summary what differs, too
 	}
+}
+
+// died passes the report of a guardian on to the machine.
+func (p *NetPort) died(now protocol.Time, deliver Deliver) {
+	if p.Died == nil {
+		return
+	}
+	p.receive = protocol.Receive{From: p.packet.From, Message: p.Died(p.packet.Died), Delay: protocol.Unknown}
+	deliver(now, Council, &p.receive)
+	p.receive.Message = nil
 }
 
 // outdated lets the machine answer a packet that was dropped because its sender has a later life.
@@ -391,57 +411,20 @@ func (p *NetPort) put(h *datagram.Header, path uint8, seal func(dst []byte) ([]b
 		panic("runtime: " + err.Error())
 	}
 	o.Addr = p.Addrs[h.To.Rank][path]
+	if p.Numbered != nil {
+		p.Numbered(h.To.Rank, h.Seq)
+	}
 	p.traffic.BytesOut.Add(uint64(len(o.Data)))
 }
 
 // Wake says when a probe is due.
 func (p *NetPort) Wake() protocol.Time { return p.Wire.Wake() }
 
-// Rename changes the incarnation that is sealed into packets. Messages that wait in batches are of the incarnation before, and leave
-// under it.
-func (p *NetPort) Rename(inc protocol.Inc) {
-	p.Flush()
-	p.Wire.SetIncarnation(inc)
-}
-
-// Restart makes the port that of another start of the member. What waits to be sent is of the one before, and is dropped.
-func (p *NetPort) Restart(now protocol.Time, start protocol.StartBits) {
-	for i := range p.peers {
-		p.peers[i].batch.Reset()
-	}
-	p.Wire.Restart(now, datagram.Start(start))
-	if p.Rates != nil {
-		p.Rates.Reset() // the clocks of the others have gone on since the snapshot
-	}
-}
-
 // Close closes the socket.
 func (p *NetPort) Close() error {
 	if err := p.Socket.Close(); !errors.Is(err, errSocketClosed) {
 		return err
 	}
-	return nil
-}
-
-// SetAddrs says where a peer receives packets from now on.
-func (p *NetPort) SetAddrs(peer protocol.Rank, addrs []netip.AddrPort) {
-	for _, a := range p.Addrs[peer] {
-		delete(p.owners, a)
-	}
-	p.own(peer, addrs)
-	p.Addrs[peer] = addrs
-	p.peers[peer].choice.Reset()
-}
-
-// SetKeys puts other keys in force. Packets that are on their way under keys that are gone count as lost.
-func (p *NetPort) SetKeys(to *wire.Pairs) error {
-	if err := p.Wire.SetKeys(to); err != nil {
-		return err
-	}
-	if p.Founder != nil {
-		p.Founder.Codec.SetKeys(to)
-	}
-	p.diagnostics.newKeys()
 	return nil
 }
 

@@ -443,3 +443,11 @@ func (m *Machine) hold(ev protocol.Event) bool {
 	}
 	return true
 }
+
+// Proved returns until when proofs may be believed that the machine below has given.
+func (m *Machine) Proved() protocol.Time {
+	if m.below == nil {
+		return 0
+	}
+	return m.below.Proved()
+}

@@ -16,6 +16,7 @@ type Authority interface {
 	protocol.Closable
 	// Begun says that this start of the member began the council: nobody in it has anything to remember.
 	Begun() bool
+	Proved() protocol.Time // until when proofs may be believed that it has given
 }
 
 // Machine is one member of the consistent groups of one council, over its links and, where there is a gate, over the authority

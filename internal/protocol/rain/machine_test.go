@@ -34,6 +34,7 @@ func (a *authority) Incarnation() protocol.Inc { return a.inc }
 func (a *authority) Votes() protocol.Time      { return 0 }
 func (a *authority) Closed() bool              { return false }
 func (a *authority) Begun() bool               { return a.begun }
+func (a *authority) Proved() protocol.Time     { return 0 }
 
 func gatedConfig(members int) Config {
 	c := Default(0, members, 0)
