@@ -135,6 +135,15 @@ type Config struct {
 	// QuorumVotes is how many votes ([Peer.Votes]) a leader of a quorum group needs; zero is more than half of all. Any two sets
 	// of members with so many votes must have a member in common. It is the same at every member.
 	QuorumVotes int
+	// Guardian starts a small process beside the member, which outlives it and reports its death to the voters at once (docs/guardian.md). When this
+	// program is killed or crashes, another member then leads without waiting for the lease to expire. It needs Linux.
+	//
+	// All groups that programs lead here count as dead with this process. If something outside of the process acts for a leader, such as children
+	// that the program starts, leave it off: a child that survives the process could still act while another member leads.
+	//
+	// The guardian is this program's own executable, started once more. It ends in an init function of this module and never reaches main, so the
+	// program has nothing to call. Initialisers that Go runs before those of this module run in it, too.
+	Guardian bool
 	// Bind is the address to receive packets on; empty is the member's own first address in Council.
 	Bind string
 	// NoRealtime leaves the scheduling of the member's thread as it is. Otherwise it is made a real-time thread if the
@@ -166,6 +175,9 @@ func (c *Config) check() error {
 	}
 	if c.StopWithin < 0 {
 		return fmt.Errorf("config: stop within %v: must not be negative; zero is %v", c.StopWithin, defaultStopWithin)
+	}
+	if err := c.checkGuardian(); err != nil {
+		return err
 	}
 	if err := c.Timing.check(); err != nil || !c.Consistent {
 		return err

@@ -56,7 +56,8 @@ func (c *Config) checkOn() error {
 		name string
 		set  bool
 	}{{"Council", len(c.Council) > 0}, {"Join", len(c.Join) > 0}, {"Key", c.Key != nil}, {"CouncilID", c.CouncilID != ""}, {"Bind", c.Bind != ""}, {"Elector", c.Elector != ""}, {"Prefer", c.Prefer != 0},
-		{"Balance", c.Balance}, {"Consistent", c.Consistent}, {"QuorumVotes", c.QuorumVotes != 0}} {
+		{"Balance", c.Balance}, {"Consistent", c.Consistent}, {"QuorumVotes", c.QuorumVotes != 0},
+		{"Guardian", c.Guardian}} {
 		if f.set {
 			return fmt.Errorf("config: %s is of a council: leave it out with an engine: %w", f.name, engine.ErrUnsupported)
 		}

@@ -73,7 +73,9 @@ type Member struct {
 	// outside is the engine; nil: the council elects.
 	outside *outside
 	// alive is where members find out who is alive.
-	alive      *runtime.OnDemand
+	alive *runtime.OnDemand
+	// guardian reports the death of this process; nil: nothing does.
+	guardian   *guarded
 	background sync.WaitGroup
 	quit       context.CancelFunc
 	closing    sync.Once
@@ -221,6 +223,9 @@ func (m *Member) stop() {
 }
 
 func (m *Member) release() {
+	if err := m.guardian.close(); err != nil {
+		m.log.Warn("closing the guardian failed", "err", err)
+	}
 	if m.dir != nil {
 		if err := m.dir.Close(); err != nil {
 			m.log.Warn("closing the directory failed", "err", err)

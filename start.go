@@ -16,6 +16,7 @@ import (
 	"github.com/regentproject/regent/internal/clock"
 	"github.com/regentproject/regent/internal/datagram"
 	"github.com/regentproject/regent/internal/identity"
+	"github.com/regentproject/regent/internal/obituary"
 	"github.com/regentproject/regent/internal/protocol"
 	agreed "github.com/regentproject/regent/internal/protocol/council"
 	"github.com/regentproject/regent/internal/protocol/founding"
@@ -124,6 +125,9 @@ func (m *Member) begin(ctx context.Context, saved []byte, chosen *agreed.Chosen,
 	if err := m.first(); err != nil {
 		return err
 	}
+	if err := m.startGuardian(); err != nil {
+		return err
+	}
 	return m.run(ctx, saved, chosen, founder, waiter)
 }
 
@@ -227,11 +231,13 @@ func (m *Member) run(ctx context.Context, saved []byte, chosen *agreed.Chosen, f
 	}
 	m.groupTable = runtime.NewGroupTable(runtime.GroupTableOptions{Guard: t.Guard, Grace: m.config.StopWithin, Late: m.world.Clock.Late,
 		Elector: func(v *protocol.View) { m.noteAccess(modeCouncil, "", v.Leader, v.Cause.Code) }, Mirror: world.MirrorFrom(ctx)})
-	m.port = runtime.NewPort(runtime.PortOptions{Self: me.Rank, Socket: founder.Socket, Wire: packets, Founder: founder, Herald: m.herald(founder.Socket), Rates: rates,
-		Names: all.names(), Addrs: founder.Addrs, Summary: summary,
-		Outdated: func() protocol.Message { return &nerio.Outdated{} }, Recent: t.Renew + t.RoundTrip/2, Nap: t.RoundTrip / 10, Gather: min(t.RoundTrip/10, longestGather), Clock: m.world.Clock.Now, Log: m.log})
+	port := m.portOptions(all, founder)
+	port.Wire, port.Rates, port.Summary = packets, rates, summary
 	o := runtime.Options{Self: me.Rank, Name: m.config.Name, Rho: t.rho(),
-		Clock: m.world.Clock.Now, Port: m.port, Waiter: waiter, Realtime: !m.config.NoRealtime, Facts: m.facts, Log: m.log}
+		Clock: m.world.Clock.Now, Waiter: waiter, Realtime: !m.config.NoRealtime, Facts: m.facts, Log: m.log}
+	m.guardian.options(m, &o, &port)
+	m.port = runtime.NewPort(port)
+	o.Port = m.port
 	if m.dir != nil {
 		o.Store = m.dir
 	}
@@ -267,6 +273,15 @@ func (m *Member) run(ctx context.Context, saved []byte, chosen *agreed.Chosen, f
 	if err := m.openOrders(ctx); err != nil {
 		return err
 	}
+	m.accompany(ctx)
+	return nil
+}
+
+// accompany starts what goes on beside the loop.
+func (m *Member) accompany(ctx context.Context) {
+	if m.guardian != nil {
+		m.background.Go(func() { m.attendGuardian(ctx) })
+	}
 	m.background.Go(m.observe)
 	m.background.Go(func() { m.resolveAgain(ctx) })
 	m.background.Go(func() { m.watchClock(ctx) })
@@ -276,7 +291,14 @@ func (m *Member) run(ctx context.Context, saved []byte, chosen *agreed.Chosen, f
 	if m.config.Health != nil {
 		m.background.Go(func() { m.watchHealth(ctx) })
 	}
-	return nil
+}
+
+// portOptions is what a port needs to know, but for what goes with the keys.
+func (m *Member) portOptions(all *council, founder *runtime.Founder) runtime.PortOptions {
+	t := m.timing()
+	return runtime.PortOptions{Self: all.self, Socket: founder.Socket, Founder: founder, Herald: m.herald(founder.Socket), Names: all.names(), Addrs: founder.Addrs,
+		Outdated: func() protocol.Message { return &nerio.Outdated{} }, Died: func(r *obituary.Report) protocol.Message { return &nerio.Died{Report: *r} },
+		Recent: t.Renew + t.RoundTrip/2, Nap: t.RoundTrip / 10, Gather: min(t.RoundTrip/10, longestGather), Clock: m.world.Clock.Now, Log: m.log}
 }
 
 // endpoint makes what seals, opens and judges packets, and what compares clocks.

@@ -62,6 +62,8 @@ type Options struct {
 	Hold bool
 	// NoRealtime leaves the members' threads as they are.
 	NoRealtime bool
+	// Guardian gives each member in a process of its own a guardian.
+	Guardian bool
 	// Stubborn, if it is not zero, has programs that poll go on when they are asked to stop, until their leases are over. The library
 	// gives them so long to stop (Config.StopWithin).
 	Stubborn time.Duration
@@ -239,7 +241,7 @@ func (c *Cluster) drawKeys() {
 func (c *Cluster) Order(name string) (Order, error) {
 	council, err := c.Council()
 	return Order{Name: name, Dir: filepath.Join(c.Dir, name), Bind: c.Bind(name), Council: council, Joins: c.joins(name), Bootstrap: !c.joins(name), Key: c.key(), OwnKeys: c.own[name], Timing: c.Timing, Groups: c.Groups,
-		NoRealtime: c.NoRealtime, Hold: c.Hold, Stubborn: c.Stubborn, Poll: c.Poll, Status: c.Options.Status, Journals: c.journals()}, err
+		NoRealtime: c.NoRealtime, Guardian: c.Guardian, Hold: c.Hold, Stubborn: c.Stubborn, Poll: c.Poll, Status: c.Options.Status, Journals: c.journals()}, err
 }
 
 // key is that of the council. On loopback there is none: members in this process and of other keys are for tests that want them.

@@ -19,6 +19,7 @@ type Order struct {
 	// Groups are those that the programs of the member lead.
 	Groups       []Group
 	NoRealtime   bool
+	Guardian     bool
 	Stubborn     time.Duration // as in Options
 	Poll, Status time.Duration
 	// Journals is the directory in which a program that polls its lease keeps a journal.

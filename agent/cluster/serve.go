@@ -55,7 +55,7 @@ func Serve(in io.Reader, out io.Writer, logs io.Writer, beside ...func(context.C
 		}
 	}()
 	config := regent.Config{Name: o.Name, Dir: o.Dir, Bind: o.Bind, Council: o.Council, Key: o.Key, OwnKeys: o.OwnKeys,
-		CouncilID: CouncilID, Bootstrap: o.Bootstrap, Timing: o.Timing, NoRealtime: o.NoRealtime, StopWithin: o.Stubborn, Consistent: consistent(o.Groups), Logger: slog.New(slog.NewTextHandler(logs, nil))}
+		CouncilID: CouncilID, Bootstrap: o.Bootstrap, Timing: o.Timing, NoRealtime: o.NoRealtime, Guardian: o.Guardian, StopWithin: o.Stubborn, Consistent: consistent(o.Groups), Logger: slog.New(slog.NewTextHandler(logs, nil))}
 	config.OnCouncil = func(c roster.Council) {
 		if c.Removed {
 			cancel()
