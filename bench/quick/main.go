@@ -5,6 +5,7 @@
 //	failover.go  leaders that crash, are paused, resign and are cut off
 //	split.go     councils that are cut in two: local leaders
 //	idle.go      what a council costs when nothing happens; changes of leader without a cause
+//	guardian.go  failovers after a kill with guardians and without, in turn
 //	values.go    failovers of many groups with and without values, in turn
 //	flood.go     what a sender at full speed costs the leader, beside the same sender aiming at a closed port
 //	floor.go     a round trip on the loopback interface, a timer
@@ -42,6 +43,7 @@ type settings struct {
 	idle       time.Duration
 	groups     []int
 	values     int
+	guardian   int
 	calm, busy time.Duration
 	flood      time.Duration
 	shapes     []string
@@ -92,6 +94,7 @@ func parse(args []string, errs io.Writer) (settings, error) {
 	f.DurationVar(&s.idle, "idle", 10*time.Second, "how long the cost of doing nothing is measured")
 	groups := f.String("groups", "1,100,10000", "how many groups, when it is")
 	f.IntVar(&s.values, "values", 5, "failovers of the most groups with values, and as many without, in turn")
+	f.IntVar(&s.guardian, "guardian", 0, "failovers after kill -9 of leaders with a guardian, and as many without, in turn")
 	f.DurationVar(&s.calm, "calm", 10*time.Minute, "how long to wait for changes without a cause on an idle host")
 	f.DurationVar(&s.busy, "busy", 10*time.Minute, "how long to wait for them with all processors busy")
 	f.DurationVar(&s.flood, "flood", 0, "how long a flood of each kind is sent")
@@ -201,6 +204,13 @@ func measurements(s settings) (all []measurement) {
 					return failover(ctx, s, n, kind, realtime, out)
 				})
 			}
+		}
+	}
+	for _, realtime := range s.scheduling {
+		for _, n := range s.members {
+			add(realtime, fmt.Sprintf("guardian, %d members", n), func(ctx context.Context, s settings, out io.Writer) error {
+				return guardians(ctx, s, n, realtime, out)
+			})
 		}
 	}
 	for _, realtime := range s.scheduling {
