@@ -178,13 +178,16 @@ func (c *contest) block(ctx context.Context, to *run, number int) (err error) {
 	})
 }
 
+// tooOften is how many trials of one kind may fail in a block before the system is given up.
+const tooOften = 3
+
 // share returns how many of all are in a block.
 func share(all, blocks, number int) int { return all*(number+1)/blocks - all*number/blocks }
 
 // trials makes leaders go.
 func (c *contest) trials(ctx context.Context, r *rig, to *run, kind string, n int) error {
 	to.series(kind)
-	for done, void := 0, 0; done < n; {
+	for done, void, failed := 0, 0, 0; done < n; {
 		t, err := r.trial(ctx, kind)
 		if t.woke {
 			to.Stale.Woke++
@@ -203,7 +206,11 @@ func (c *contest) trials(ctx context.Context, r *rig, to *run, kind string, n in
 			}
 		case err != nil:
 			to.series(kind).Failed++
-			return fmt.Errorf("%s: %w", kind, err)
+			c.settings.progress("%s %s: %v", to.name(), kind, err)
+			if failed++; failed >= tooOften {
+				return fmt.Errorf("%s: %w", kind, err)
+			}
+			done++
 		default:
 			to.series(kind).MS = append(to.series(kind).MS, ms(t.took))
 			c.settings.detail("%s %s: %s after %.2f ms", to.name(), kind, r.leader().host, ms(t.took))

@@ -1,11 +1,14 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"net"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -73,6 +76,66 @@ func redisSystem() *system {
 			args = append(args, "-expiry", r.setting.Length.String(), "-retry", (r.setting.Length / 10).String(), "-timeout", "0.3")
 		}
 		return exec.Command(r.program("peer-redis"), args...), nil, nil
+	}
+	return s
+}
+
+// zookeeperJar is where Debian has ZooKeeper, and zookeeperLog what it logs with.
+const (
+	zookeeperJar = "/usr/share/java/zookeeper.jar"
+	zookeeperLog = "/usr/share/java/slf4j-simple.jar"
+)
+
+// zookeeperSystem has three servers of ZooKeeper, and candidates that follow its recipe. Length is the time-out of sessions, and second the tick of the servers.
+func zookeeperSystem() *system {
+	of := func(name string, session, tick time.Duration) setting {
+		return setting{Name: name, Length: session, second: tick, rest: time.Second, Says: fmt.Sprintf("session of %v; servers: ticks of %v", session, tick)}
+	}
+	s := &system{name: "zookeeper", says: "three servers of ZooKeeper, and candidates by its recipe for leader election", defaults: of("40s", 40*time.Second, 2*time.Second),
+		fastest: []setting{of("200ms", 200*time.Millisecond, 100*time.Millisecond), of("400ms", 400*time.Millisecond, 200*time.Millisecond), of("1s", time.Second, 500*time.Millisecond), of("4s", 4*time.Second, 2*time.Second)}}
+	s.missing = func(set *settings) string {
+		why := needs(built("zookeeper"), need{"java", "install Java (Debian package default-jre-headless)"})(set)
+		for _, jar := range []string{zookeeperJar, zookeeperLog} {
+			if _, err := os.Stat(jar); err != nil {
+				return strings.TrimPrefix(why+"; install ZooKeeper (Debian packages zookeeper and libslf4j-java)", "; ")
+			}
+		}
+		return why
+	}
+	s.version = func(s *settings) string {
+		file, err := filepath.EvalSymlinks(zookeeperJar)
+		if named, _ := filepath.Glob("/usr/share/java/zookeeper-3*.jar"); err == nil && len(named) > 0 {
+			file = named[0]
+		}
+		return versionLike.FindString(filepath.Base(file)) + ", client " + s.moduleVersion("peer-zookeeper", "github.com/go-zookeeper/zk")
+	}
+	s.servers = func(r *rig, host string) (*exec.Cmd, error) {
+		dir := filepath.Join(r.c.Dir, "zookeeper-"+host)
+		ip, port, err := net.SplitHostPort(r.addr(host, 0))
+		if err != nil {
+			return nil, err
+		}
+		var b strings.Builder
+		// Limits are in ticks. They leave servers the time to start on a busy host, however short a tick is.
+		patient := max(10, int(10*time.Second/r.setting.second))
+		fmt.Fprintf(&b, "tickTime=%d\ninitLimit=%d\nsyncLimit=%d\ndataDir=%s\nclientPort=%s\nclientPortAddress=%s\n", r.setting.second.Milliseconds(), patient, max(5, patient/4), dir, port, ip)
+		for i, h := range hosts {
+			_, election, err := net.SplitHostPort(r.addr(h, 2))
+			if err != nil {
+				return nil, err
+			}
+			fmt.Fprintf(&b, "server.%d=%s:%s\n", i+1, r.addr(h, 1), election)
+		}
+		config := filepath.Join(r.c.Dir, "zookeeper-"+host+".cfg")
+		id := fmt.Sprint(slices.Index(hosts, host) + 1)
+		if err := errors.Join(os.MkdirAll(dir, 0o755), os.WriteFile(filepath.Join(dir, "myid"), []byte(id), 0o644), os.WriteFile(config, []byte(b.String()), 0o644)); err != nil {
+			return nil, err
+		}
+		return exec.Command("java", "-Xmx256m", "-Dzookeeper.admin.enableServer=false", "-Dorg.slf4j.simpleLogger.defaultLogLevel=error", "-cp", zookeeperJar+":"+zookeeperLog,
+			"org.apache.zookeeper.server.quorum.QuorumPeerMain", config), nil
+	}
+	s.candidate = func(r *rig, host string) (*exec.Cmd, []byte, error) {
+		return exec.Command(r.program("peer-zookeeper"), "-journals", r.c.JournalDir(), "-name", host, "-session", r.setting.Length.String(), "-servers", r.addr(host, 0)), nil, nil
 	}
 	return s
 }

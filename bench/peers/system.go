@@ -49,7 +49,7 @@ type system struct {
 
 // systems lists all that can be compared.
 func systems() []*system {
-	return []*system{regentSystem("regent", false), regentSystem("regent-ordinary", true), agentSystem(), raftSystem(), etcdSystem(), redisSystem()}
+	return []*system{regentSystem("regent", false), regentSystem("regent-ordinary", true), agentSystem(), raftSystem(), etcdSystem(), redisSystem(), zookeeperSystem()}
 }
 
 // pick returns the systems of those names.

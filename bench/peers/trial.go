@@ -85,7 +85,7 @@ const (
 )
 
 // patience is for how long a trial waits for the next leader.
-func (r *rig) patience() time.Duration { return 20*time.Second + 3*r.setting.Length }
+func (r *rig) patience() time.Duration { return time.Minute + 3*r.setting.Length }
 
 // settleDown waits until one leads, and no other has begun to for a while.
 func (r *rig) settleDown(ctx context.Context) error {

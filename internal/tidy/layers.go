@@ -62,7 +62,7 @@ var beside = []layer{
 		modules: []string{"github.com/spf13/cobra", "golang.org/x/term"}},
 	{name: "bench", packages: []string{"bench/..."}, knows: []string{"library", "runtime", "processes", "internal/wire", "agent/plan"}, modules: []string{"golang.org/x/sys"}},
 	{name: "peers", packages: []string{"bench/peers/..."}, knows: []string{"library", "processes"},
-		modules: []string{"github.com/go-redsync/redsync/v4", "github.com/hashicorp/raft", "github.com/hashicorp/go-hclog", "github.com/redis/go-redis/v9", "go.etcd.io/etcd/client/v3", "go.uber.org/zap"}},
+		modules: []string{"github.com/go-redsync/redsync/v4", "github.com/go-zookeeper/zk", "github.com/hashicorp/raft", "github.com/hashicorp/go-hclog", "github.com/redis/go-redis/v9", "go.etcd.io/etcd/client/v3", "go.uber.org/zap"}},
 	{name: "examples", packages: []string{"examples/..."}, knows: []string{"library", "checkpoints", "fence", "fence/sqlfence", "fence/httpfence"},
 		modules: []string{"modernc.org/sqlite"}},
 	{name: "locks of Kubernetes", packages: []string{"kube/regentlock/..."}, knows: []string{"library", "fence"},

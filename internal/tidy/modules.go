@@ -37,7 +37,7 @@ var modules = []module{
 	{dir: "sim", knows: []string{".", "agent", "checkpoint"}, needs: []string{"github.com/chromedp/cdproto", "github.com/chromedp/chromedp",
 		"github.com/rogpeppe/go-internal", "github.com/spf13/cobra", "golang.org/x/term", "gonum.org/v1/plot"}},
 	{dir: "bench", knows: []string{".", "agent"}, needs: []string{"golang.org/x/sys"}},
-	{dir: "bench/peers", knows: []string{".", "agent"}, public: true, needs: []string{"github.com/go-redsync/redsync/v4", "github.com/hashicorp/go-hclog", "github.com/hashicorp/raft", "github.com/redis/go-redis/v9",
+	{dir: "bench/peers", knows: []string{".", "agent"}, public: true, needs: []string{"github.com/go-redsync/redsync/v4", "github.com/go-zookeeper/zk", "github.com/hashicorp/go-hclog", "github.com/hashicorp/raft", "github.com/redis/go-redis/v9",
 		"go.etcd.io/etcd/client/v3", "go.uber.org/zap"}},
 	{dir: "examples", knows: []string{".", "agent", "checkpoint"}, public: true, needs: []string{"modernc.org/sqlite"}},
 	{dir: "kube/regentlock", knows: []string{".", "agent", "engines/kubernetes"}, public: true, needs: []string{"k8s.io/apimachinery", "k8s.io/client-go", "sigs.k8s.io/controller-runtime"},
