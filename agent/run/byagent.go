@@ -83,7 +83,10 @@ func (b *byAgent) lost(err error) (status int, again bool, _ error) {
 	if !b.r.accepted {
 		return StatusFailed, false, err
 	}
-	b.r.Log("%v; trying again every second", err)
+	if text := err.Error(); text != b.r.retried {
+		b.r.Log("%s; trying again every second", text)
+		b.r.retried = text
+	}
 	return 0, true, nil
 }
 
@@ -121,7 +124,7 @@ func (b *byAgent) take(e *session.Event) {
 	r := b.r
 	switch e.Event {
 	case session.Printed:
-		r.accepted = true
+		r.accepted, r.retried = true, ""
 		b.print(e)
 	case session.Over, session.Failed, session.Gone:
 		select {

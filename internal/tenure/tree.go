@@ -18,7 +18,8 @@ type Search struct {
 	// Left is how many processes of the tree were found alive that the searcher may kill, Foreign how many that it may not: they
 	// run as another user, outside the cgroup.
 	Left, Foreign int
-	// Held is how many addresses of the tenure the host still had when all of these were killed: who leads next is to have them.
+	// Held is how many addresses of the tenure the host still had when all of these were killed: who leads next is to have them. Those that a later leadership of
+	// this host holds do not count: see Ref.Succeeded.
 	Held int
 	// Hidden says that the searcher may not see all processes of the host, or not the environments of the tree's user. The runner
 	// itself sees enough if it counts its children: those that it cannot see are Foreign.

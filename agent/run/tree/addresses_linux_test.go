@@ -5,8 +5,11 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"syscall"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/regentproject/regent/agent/cluster"
 	"github.com/regentproject/regent/agent/run/address"
@@ -113,14 +116,20 @@ func TestALateSearchLeavesTheAddressOfALaterLeadership(t *testing.T) {
 			holds string
 			first tenure.Identity
 			want  int
+			user  uintptr
 		}{
-			"a later holder":           {"10.9.9.9/24@lo", tenure.Identity{Pid: old.Runner.Pid, Started: 1}, 1},
-			"of another address":       {"10.9.9.8/24@lo", tenure.Identity{Pid: old.Runner.Pid, Started: 1}, 0},
-			"an earlier holder":        {"10.9.9.9/24@lo", tenure.Identity{Pid: old.Runner.Pid, Started: now() + 1<<20}, 0},
-			"a tree without a process": {"10.9.9.9/24@lo", tenure.Identity{}, 0},
+			"a later holder":           {"10.9.9.9/24@lo", tenure.Identity{Pid: old.Runner.Pid, Started: 1}, 1, 0},
+			"with rights elsewhere":    {"10.9.9.9/24@lo", tenure.Identity{Pid: old.Runner.Pid, Started: 1}, 0, unix.CLONE_NEWUSER},
+			"of another address":       {"10.9.9.8/24@lo", tenure.Identity{Pid: old.Runner.Pid, Started: 1}, 0, 0},
+			"an earlier holder":        {"10.9.9.9/24@lo", tenure.Identity{Pid: old.Runner.Pid, Started: now() + 1<<20}, 0, 0},
+			"a tree without a process": {"10.9.9.9/24@lo", tenure.Identity{}, 0, 0},
 		} {
 			addAddress(t, "10.9.9.9/24@lo")
-			holder := &exec.Cmd{Path: "/bin/sh", Args: []string{address.ProcessName, "-c", "read x", c.holds}, Env: Helper(os.Environ())}
+			holder := &exec.Cmd{Path: "/bin/sh", Args: []string{address.ProcessName, "-c", "read x", c.holds}, Env: Helper(os.Environ()),
+				SysProcAttr: &syscall.SysProcAttr{Cloneflags: c.user}}
+			if c.user != 0 { // it is root there
+				holder.SysProcAttr.UidMappings = []syscall.SysProcIDMap{{Size: 1}}
+			}
 			in, err := holder.StdinPipe()
 			if err == nil {
 				err = holder.Start() // by this thread, in its network

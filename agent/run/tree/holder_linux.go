@@ -18,8 +18,8 @@ func (r *Ref) Succeeded(a address.Address) bool {
 	if err != nil || r.First.Pid == 0 {
 		return false
 	}
-	own, err := os.Readlink("/proc/thread-self/ns/net")
-	if err != nil {
+	own, ok := namespaces("thread-self")
+	if !ok {
 		return false
 	}
 	var holders []tenure.Identity
@@ -32,8 +32,19 @@ func (r *Ref) Succeeded(a address.Address) bool {
 	return r.Ref.Succeeded(holders)
 }
 
-// holds says that a process calls itself a holder of an address, may change addresses, and is in a network. Whoever may do that can take the address anyway.
-func holds(pid int, a address.Address, network string) bool {
+// places are namespaces in which an address means the same, and a capability too: any user has all capabilities in a user namespace of its own.
+type places struct{ net, user string }
+
+// namespaces returns those of a process, as /proc names it.
+func namespaces(process string) (in places, ok bool) {
+	var errs [2]error
+	in.net, errs[0] = os.Readlink("/proc/" + process + "/ns/net")
+	in.user, errs[1] = os.Readlink("/proc/" + process + "/ns/user")
+	return in, errs[0] == nil && errs[1] == nil
+}
+
+// holds says that a process calls itself a holder of an address, and may change addresses here. Whoever may do that can take the address anyway.
+func holds(pid int, a address.Address, here places) bool {
 	b, err := readProc(pid, "cmdline")
 	if err != nil {
 		return false
@@ -47,8 +58,7 @@ func holds(pid int, a address.Address, network string) bool {
 		other, err := address.Parse(word)
 		named = named || err == nil && other.Prefix.Addr() == a.Prefix.Addr()
 	}
-	its, err := os.Readlink(fmt.Sprintf("/proc/%d/ns/net", pid))
-	if err != nil || !named || its != network {
+	if its, ok := namespaces(strconv.Itoa(pid)); !ok || !named || its != here {
 		return false
 	}
 	may, err := HasCapability(pid, unix.CAP_NET_ADMIN)

@@ -84,7 +84,8 @@ type Ref struct {
 	// Cgroup is the directory of the tree's cgroup, empty if it has none. Its name is random, and public.
 	Cgroup string
 	// Addresses are those that the first process adds to interfaces of the host, as package address writes them. Who ends the tree deletes them, when
-	// nobody is left who could add them again. Nothing proves the end of a tree as long as the host has one of them.
+	// nobody is left who could add them again, except those that a later leadership of the host holds. Nothing proves the end of a tree as long as the host has one
+	// of the others.
 	Addresses []string `json:",omitempty"`
 	// first stands for the first process, also when that is dead and its process group is not; nil: open one when needed.
 	first *os.File
