@@ -56,7 +56,8 @@ type incident struct {
 	count  int
 	first  slog.Record
 	groups []string
-	common []slog.Attr // what is the same for all
+	seen   map[string]bool // all groups that the lines are about
+	common []slog.Attr     // what is the same for all
 }
 
 func (g *gatherer) WithAttrs(attrs []slog.Attr) slog.Handler {
@@ -108,8 +109,11 @@ func (p *incident) add(r slog.Record) {
 	r.Attrs(func(a slog.Attr) bool {
 		if a.Key != "group" {
 			all = append(all, a)
-		} else if len(p.groups) < namesShown {
-			p.groups = append(p.groups, a.Value.String())
+		} else if group := a.Value.String(); !p.seen[group] {
+			p.seen[group] = true
+			if len(p.groups) < namesShown {
+				p.groups = append(p.groups, group)
+			}
 		}
 		return true
 	})
@@ -125,7 +129,7 @@ func (p *incident) add(r slog.Record) {
 
 // open begins to gather lines with a key. It is called with the lock held.
 func (g *gathered) open(key string, to slog.Handler) {
-	g.pending[key] = &incident{to: to}
+	g.pending[key] = &incident{to: to, seen: make(map[string]bool)}
 	time.AfterFunc(gatherWindow, func() { g.flush(key) })
 }
 
@@ -160,7 +164,14 @@ func (p *incident) write() {
 	r := p.first
 	if p.count > 1 {
 		r = slog.NewRecord(p.first.Time, p.first.Level, p.first.Message, 0)
-		r.AddAttrs(slog.Int("groups", p.count), slog.String("first", strings.Join(p.groups, ", ")))
+		if len(p.seen) == 1 {
+			r.AddAttrs(slog.String("group", p.groups[0]))
+		} else {
+			r.AddAttrs(slog.Int("groups", len(p.seen)), slog.String("first", strings.Join(p.groups, ", ")))
+		}
+		if p.count > len(p.seen) { // some of them more than once
+			r.AddAttrs(slog.Int("times", p.count))
+		}
 		r.AddAttrs(p.common...)
 	}
 	_ = p.to.Handle(context.Background(), r)

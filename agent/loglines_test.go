@@ -65,6 +65,21 @@ func TestAnIncidentOfManyGroupsIsTwoLines(t *testing.T) {
 		if got := lines(); len(got) != 2 || !strings.Contains(got[1], `groups=2 first="m, n" support="[a b]"`) {
 			t.Errorf("with lists: %q", got)
 		}
+		// A group to which the same happens again and again is one group.
+		for range 4 {
+			log.Info("leader changed", "group", "q", "cause", "transferred b")
+		}
+		time.Sleep(3 * gatherWindow)
+		if got := lines(); len(got) != 2 || !strings.Contains(got[1], "group=q times=3 cause=") {
+			t.Errorf("of one group: %q", got)
+		}
+		for _, group := range []string{"l", "m", "n", "m"} {
+			log.Info("leader changed", "group", group, "cause", "transferred c")
+		}
+		time.Sleep(3 * gatherWindow)
+		if got := lines(); len(got) != 2 || !strings.Contains(got[1], `groups=2 first="m, n" times=3 cause=`) {
+			t.Errorf("of one group among others: %q", got)
+		}
 		// What was gathered is written when the agent ends.
 		log.Info("leader changed", "group", "u", "cause", "resigned a")
 		end()

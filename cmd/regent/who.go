@@ -23,7 +23,7 @@ import (
 
 func whoCommand() *cobra.Command {
 	var socket string
-	var asJSON bool
+	var asJSON, value bool
 	var wait time.Duration
 	var list whoList
 	c := &cobra.Command{
@@ -32,8 +32,8 @@ func whoCommand() *cobra.Command {
 		Long: `Prints the member that leads GROUP, as far as the agent of this host knows. Without GROUP, or
 with a pattern with * and ?, it lists groups: leader, token, since when, the last change and its
 cause, the mode of local and eventual groups, which hosts lead without a program, the values
-that leaders announce ('regent run --announce'), and the drained hosts. --json prints the value
-of a single group, too.
+that leaders announce ('regent run --announce'), and the drained hosts. For a single group,
+--value prints the value in place of the member.
 
 A group that was given up more than 5 minutes ago, and for which no program of this host
 campaigns, is listed with --all only.
@@ -53,28 +53,36 @@ not, and 3 if the agent is unreachable.`,
   regent who billing --wait 30s
   regent who 'shop-*' --since 10m
   regent who --json
-  ssh "$(regent who billing)" tail /var/log/billing.log`,
+  ssh "$(regent who billing)" tail /var/log/billing.log
+  curl "http://$(regent who web --value)/"`,
 		Args:              cli.Args,
 		ValidArgsFunction: groupNames,
 		RunE: func(c *cobra.Command, args []string) error {
 			if wait < 0 {
 				return fmt.Errorf("--wait %v: must not be negative", wait)
 			}
+			if value && asJSON {
+				return errors.New("--value and --json: choose one (JSON has the value, too)")
+			}
 			cl := newClient(socket)
 			if err := list.resolve(args, time.Now()); err != nil {
 				return err
 			}
 			if list.one() == "" {
+				if value {
+					return errors.New("--value: missing GROUP (usage: regent who GROUP --value)")
+				}
 				if wait > 0 {
 					return errors.New("--wait: missing GROUP (usage: regent who GROUP --wait 30s)")
 				}
 				return list.run(c, cl, asJSON)
 			}
-			return whoOne(c, cl, args[0], wait, asJSON)
+			return whoOne(c, cl, args[0], wait, asJSON, value)
 		},
 	}
 	agentFlags(c, &socket)
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	c.Flags().BoolVar(&value, "value", false, "with GROUP: print what the leader announces, such as its address, in place of its name")
 	c.Flags().DurationVar(&wait, "wait", 0, "wait for a leader, for at most this long")
 	c.Flags().BoolVar(&list.all, "all", false, "list groups that were given up long ago, too")
 	list.sinceFlag(c)
@@ -82,16 +90,21 @@ not, and 3 if the agent is unreachable.`,
 }
 
 // whoOne prints the leader of a group.
-func whoOne(c *cobra.Command, cl *client, group string, wait time.Duration, asJSON bool) error {
+func whoOne(c *cobra.Command, cl *client, group string, wait time.Duration, asJSON, value bool) error {
 	g, err := whoLeads(c.Context(), cl, group, wait)
 	if err != nil {
 		return err
 	}
-	if asJSON {
+	switch {
+	case asJSON:
 		if err := cli.WriteJSON(c, g); err != nil {
 			return err
 		}
-	} else if g.Leader != "" {
+	case value && g.Value != "":
+		fmt.Fprintln(c.OutOrStdout(), names.Show(g.Value))
+	case value && g.Leader != "":
+		return cli.Failf("%s: %s leads, and announces no value (start its program with 'regent run --announce')", group, g.Leader)
+	case g.Leader != "":
 		fmt.Fprintln(c.OutOrStdout(), g.Leader)
 	}
 	switch {
