@@ -70,6 +70,8 @@ func member(addr string) error {
 			for i := 0; i < len(ballast); i += 4096 {
 				ballast[i] = 1
 			}
+		case "become": // another program, in the same process
+			return syscall.Exec("/bin/cat", []string{"cat"}, nil)
 		case "close":
 			if err := errors.Join(g.Close(), g.Err()); err != nil { // a guardian that does not end by itself is killed
 				return err
@@ -273,6 +275,21 @@ func TestMemberThatClosesIsNotReported(t *testing.T) {
 	g.kill()
 	if r, ok := g.await(); ok {
 		t.Fatalf("got %+v", r)
+	}
+}
+
+// A program that starts anew in its own process leaves no guardians behind.
+func TestMemberThatBecomesAnotherProgramIsNotReported(t *testing.T) {
+	t.Parallel()
+	g := newGuarded(t)
+	if _, err := fmt.Fprintln(g.in, "become"); err != nil {
+		t.Fatal(err)
+	}
+	if r, ok := g.await(); ok {
+		t.Fatalf("got %+v", r)
+	}
+	if !alive(g.cmd.Process.Pid) {
+		t.Fatal("the process has ended: the test shows nothing")
 	}
 }
 

@@ -139,20 +139,28 @@ func gone(pidfd int) bool {
 	return err != nil && !errors.Is(err, unix.EINTR) || n > 0
 }
 
+// orphaned is how long a guardian stays whose member has closed the socket but not said that it leaves. A process that exits closes it last.
+const orphaned = 2 * time.Second
+
 // watchMember waits for letters, and for the end of the member, which the kernel reports once the member's memory is free.
 func (s *self) watchMember() error {
 	if _, err := unix.Write(lettersFD, []byte{1}); err != nil {
 		return fmt.Errorf("letters: %w", err)
 	}
 	fds := []unix.PollFd{{Fd: memberFD, Events: unix.POLLIN}, {Fd: lettersFD, Events: unix.POLLIN}}
+	limit := -1
 	for {
-		if _, err := unix.Poll(fds, -1); err != nil && !errors.Is(err, unix.EINTR) {
+		n, err := unix.Poll(fds, limit)
+		if err != nil && !errors.Is(err, unix.EINTR) {
 			return fmt.Errorf("waiting: %w", err)
+		}
+		if n == 0 && err == nil {
+			return nil // the process goes on as another program (execve), which has no member that this guardian knows
 		}
 		if fds[1].Revents != 0 {
 			s.mu.Lock()
 			if !s.takeLetters() {
-				fds[1].Fd = -1 // closed, in order or not
+				fds[1].Fd, limit = -1, int(orphaned/time.Millisecond) // closed, in order or not
 			}
 			s.mu.Unlock()
 		}
