@@ -13,7 +13,7 @@ import (
 // guarded returns a council of three with guardians that notice a death within a millisecond, and its checkers.
 func guarded(t *testing.T, seed uint64, ports, guardians bool) (*sim.World, []check.Checker) {
 	t.Helper()
-	p, err := Lookup("nerio")
+	p, err := Lookup("stack " + productionElector)
 	if err != nil {
 		t.Fatal(err)
 	}
