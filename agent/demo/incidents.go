@@ -15,12 +15,19 @@ import (
 type news struct {
 	web.Entry
 	turn *view.Turnover
+	// doubt says that a member sees no leader while another one leads, as far as is known.
+	doubt bool
 }
 
 // A loss is the beginning of a time without a leader, as one member reported it.
 type loss struct {
 	at    time.Duration
 	cause why.Cause
+}
+
+// leads says whether a leadership of holder can have ended for the cause when member led next.
+func (l *loss) leads(holder, member string) bool {
+	return l.cause.Member == holder || l.cause.Why == why.Transferred && l.cause.Member == member
 }
 
 // moment is an instant since the beginning as views have it.
@@ -47,7 +54,7 @@ func (g *election) leaderGained(at time.Duration, member string, token uint64) *
 	cause := "elected " + member
 	if g.lost {
 		cause += ", after: " + g.cause
-	} else if d := g.doubted; d != nil && d.cause.Member == g.holder && at-d.at < sameNews { // reported before the lease was known to be over
+	} else if d := g.doubted; d != nil && d.leads(g.holder, member) && at-d.at < sameNews { // reported before the lease was known to be over
 		g.track(view.View{Cause: d.cause}, d.at)
 	}
 	g.change(at, cause)
@@ -74,23 +81,52 @@ func (g *election) leaderLost(at time.Duration, cause why.Cause, text string) (t
 // isLate says that what a member reports is about the leadership before the present one.
 func (g *election) isLate(member string, cause why.Cause, at time.Duration) bool {
 	r := g.currentLeadership()
-	return r != nil && r.member != member && at-r.from < sameNews && (cause.Member != r.member || cause.Why == why.Transferred)
+	switch {
+	case r == nil || at-r.from >= sameNews:
+		return false
+	case cause.Why == why.Transferred: // to the present leader
+		return cause.Member == r.member
+	}
+	return cause.Member != r.member && (r.member != member || cause.Member != "")
 }
 
-// stop notes that a leader was asked to stop, and why: that is the cause of what follows.
+// stop notes that a leader was asked to stop, and why: that is the cause of what follows. It may be heard of after the program has stopped.
 func (g *election) stop(v *regent.View, member string, at time.Duration) {
-	if v.Stopping && v.Leader == member && v.Token == g.token {
+	if v.Stopping && v.Leader == member && v.Token == g.token && !g.lost {
 		g.track(view.View{Leader: v.Leader, Token: v.Token, Stopping: true, Cause: v.Cause}, at)
 	}
 }
 
-// addTurn adds a change of leader to the log, in place of its beginning, and returns it as a line.
+// addTurn adds a change of leader to the log, in place of its beginning and of what members reported meanwhile, and returns it as a line.
 func (m *model) addTurn(at time.Duration, turn *view.Turnover) string {
 	t := *turn
 	if t.To != "" {
-		m.log = slices.DeleteFunc(m.log, func(n news) bool { return n.turn != nil && n.turn.To == "" && n.turn.Group == t.Group })
+		m.log = slices.DeleteFunc(m.log, func(n news) bool {
+			return n.turn != nil && n.turn.To == "" && n.turn.Group == t.Group || n.doubt && n.Group == t.Group && at-n.At < sameNews
+		})
 	}
-	return m.put(news{web.EntryOf(&view.Incident{Turnover: t}, at), &t})
+	return m.put(news{Entry: web.EntryOf(&view.Incident{Turnover: t}, at), turn: &t})
+}
+
+// amend gives the last change of leader of a group the cause that was reported after the next leader.
+func (m *model) amend(g *election, late loss) {
+	for i := range slices.Backward(m.log) {
+		n := &m.log[i]
+		t := n.turn
+		if t == nil || t.Group != g.name {
+			continue
+		}
+		if t.Cause.Why == why.Elected && t.From != "" && late.leads(t.From, t.To) {
+			t.Cause = late.cause
+			if gap := n.At - late.at; gap > 0 {
+				t.At, t.Gap = moment(late.at), gap
+			}
+			id := n.ID
+			n.Entry = web.EntryOf(&view.Incident{Turnover: *t}, n.At)
+			n.ID = id
+		}
+		return
+	}
 }
 
 // incidents makes one entry of those that belong together: of changes of leader with one cause, and of what several members say of several groups at about

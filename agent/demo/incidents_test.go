@@ -69,6 +69,14 @@ func TestOneChangeOfLeaderIsOneEntry(t *testing.T) {
 			leads(20*ms, "b", "g", 2), saw(21*ms, "a", "g", regent.View{Cause: regent.Cause{Why: why.Resigned, Member: "a"}}),
 			{Member: "a", What: cluster.Stops, Group: "g", Token: 1, Text: "must stop leading g: transferred b", At: 21 * ms}},
 			[]string{"a was elected", "a handed over; b leads after 10 ms"}},
+		"the program stops before it is seen that it was asked to": {[]cluster.Event{
+			leads(0, "a", "g", 1), {Member: "a", What: cluster.Stops, Group: "g", Token: 1, At: 20 * ms, Cause: &regent.Cause{Why: why.Transferred, Member: "b"}},
+			saw(21*ms, "a", "g", regent.View{Leader: "a", Token: 1, Mine: true, Stopping: true, Cause: regent.Cause{Why: why.Transferred, Member: "b"}}), leads(25*ms, "b", "g", 2)},
+			[]string{"a was elected", "a handed over; b leads after 5 ms"}},
+		"the next leader is heard of first": {[]cluster.Event{
+			leads(0, "a", "g", 1), leads(502*ms, "b", "g", 2), saw(500*ms, "c", "g", regent.View{Cause: regent.Cause{Why: why.Transferred, Member: "b"}}),
+			leads(2000*ms, "c", "g", 3), {Member: "b", What: cluster.Stops, Group: "g", Token: 2, At: 1990 * ms, Cause: &regent.Cause{Why: why.LeaseExpired, Member: "b"}}},
+			[]string{"a was elected", "a handed over; b leads after 2 ms", "b did not renew its lease; c leads after 10 ms"}},
 		"a paused leader goes on": {[]cluster.Event{
 			leads(0, "a", "g", 1), saw(300*ms, "b", "g", expired), leads(301*ms, "b", "g", 2), {Member: "a", What: cluster.Stops, Group: "g", Token: 1, Text: "must stop leading g: lease expired a", At: 3000 * ms}},
 			[]string{"a was elected", "a did not renew its lease; b leads after 1 ms", "a learns that it no longer leads: lease expired a"}},
@@ -77,7 +85,11 @@ func TestOneChangeOfLeaderIsOneEntry(t *testing.T) {
 			[]string{"a was elected", "c sees no leader: no quorum (for 1s)"}},
 		"members report before the lease is known to be over": {[]cluster.Event{
 			{Member: "a", What: cluster.Leads, Group: "g", Token: 1, Remaining: time.Second}, saw(900*ms, "b", "g", expired), leads(920*ms, "b", "g", 2)},
-			[]string{"a was elected", "b sees no leader: lease expired a", "a did not renew its lease; b leads after 20 ms"}},
+			[]string{"a was elected", "a did not renew its lease; b leads after 20 ms"}},
+		"handed over by a program that stops at once": {[]cluster.Event{
+			{Member: "a", What: cluster.Leads, Group: "g", Token: 1, Remaining: time.Second}, saw(500*ms, "c", "g", regent.View{Cause: regent.Cause{Why: why.Transferred, Member: "b"}}),
+			leads(502*ms, "b", "g", 2), saw(503*ms, "b", "g", expired)},
+			[]string{"a was elected", "a handed over; b leads after 2 ms"}},
 	} {
 		m := newModel([]string{"a", "b", "c"}, cluster.Group{Name: "g", Mode: regent.Quorum}, cluster.Group{Name: "h", Mode: regent.Quorum})
 		for i := range c.events {

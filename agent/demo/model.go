@@ -171,6 +171,9 @@ func (m *model) apply(e *cluster.Event, since func(cluster.Time) time.Duration) 
 		if turn := m.elect(g, e, at, since, &entry); turn != nil {
 			return m.addTurn(at, turn)
 		}
+		if entry.Text != "" && e.What == cluster.Saw && g.mode == web.Quorum {
+			return m.put(news{Entry: entry, doubt: true})
+		}
 	case cluster.Said:
 		m.updateStatus(r, e, at)
 	case cluster.Recovered:
@@ -232,6 +235,7 @@ func (m *model) elect(g *election, e *cluster.Event, at time.Duration, since fun
 		case r != nil && r == g.latest(false):
 			turn, _ = g.leaderLost(at, causeOf(e), reason(e.Text))
 		default:
+			m.amend(g, loss{at, causeOf(e)})
 			if next := g.latest(false); next != nil && at-next.from >= sameNews { // it was paused, or cut off
 				entry.Text = e.Member + " learns that it no longer leads: " + reason(e.Text)
 			}
@@ -309,11 +313,16 @@ func (m *model) viewChanged(g *election, e *cluster.Event, at time.Duration, ent
 	}
 	delete(g.stopping, key)
 	// What happens to local leaders beside a group is not news of the group.
-	if cause.Why == why.Started || g.besideGroup(e.Local) || g.isLate(member, cause, at) {
+	if cause.Why == why.Started || g.besideGroup(e.Local) {
+		return nil
+	}
+	if g.isLate(member, cause, at) {
+		m.amend(g, loss{at, cause})
 		return nil
 	}
 	turn, partly := g.leaderLost(at, cause, cause.String())
-	if partly || g.mode != web.Quorum {
+	// A member that lost its own leadership says so when its program stops.
+	if partly && cause.Member != member || g.mode != web.Quorum {
 		entry.Text = fmt.Sprintf("%s sees no leader: %v", member, cause)
 	}
 	return turn
