@@ -45,7 +45,7 @@ func (d *director) Write(b []byte) (int, error) {
 func TestDemonstrationByCommands(t *testing.T) {
 	in, to := io.Pipe()
 	d := &director{in: to, scene: []scene{
-		{"was elected", "crash leader"}, {" leads after ", "cut leader"}, {" leads after ", "frobnicate a"},
+		{"was elected (billing)", "crash leader"}, {" leads after ", "cut leader"}, {" leads after ", "frobnicate a"},
 		{"no such command", "crash nobody"}, {"no such member", "quit"}}}
 	t.Setenv("TMPDIR", t.TempDir())
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
