@@ -122,10 +122,10 @@ bench-calm: ## changes of leader without a cause beside 40 busy processes for 15
 	$(GO) build -o bin/bench-calm ./bench/calm
 	bin/bench-calm $(BENCH)
 
-bench-peers: ## Regent beside hashicorp/raft, etcd, Redis with redsync and ZooKeeper, in one run of some hours (BENCH='-systems regent,raft -trials 5 -blocks 1 -for 10s -busy 10s -settings fastest' takes two minutes)
+bench-peers: ## Regent beside hashicorp/raft, etcd, Redis with redsync, ZooKeeper and keepalived, in one run of some hours (BENCH='-systems regent,raft -trials 5 -blocks 1 -for 10s -busy 10s -settings fastest' takes two minutes)
 	$(GO) build -trimpath -ldflags '$(LDFLAGS)' -o bin/regent ./cmd/regent
 	@mkdir -p bin/peers
-	for c in regent raft etcd redis zookeeper; do $(GO) build -trimpath -o bin/peers/peer-$$c ./bench/peers/$$c || exit 1; done
+	for c in regent raft etcd redis zookeeper keepalived; do $(GO) build -trimpath -o bin/peers/peer-$$c ./bench/peers/$$c || exit 1; done
 	$(GO) build -trimpath -o bin/peers/bench-peers ./bench/peers
 	bin/peers/bench-peers $(BENCH)
 

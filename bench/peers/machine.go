@@ -9,19 +9,29 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"syscall"
 	"time"
 )
 
 // newReport describes where and how it is measured.
 func newReport(s *settings) *report {
 	r := &report{Date: time.Now().UTC().Truncate(time.Second), Command: s.command, Busy: s.burners, Hosts: "processes on the loopback interface",
-		Machine: machine{Processors: runtime.NumCPU(), Model: processor(), Kernel: kernel(), Go: runtime.Version()}}
+		Machine: machine{Processors: runtime.NumCPU(), Model: processor(), Kernel: kernel(), Go: runtime.Version(), Nice: niceness()}}
 	if s.apart {
 		r.Hosts = "network namespaces with a cable each to one switch"
 	} else {
 		r.Missing = append(r.Missing, gap{"packets, and hosts that die or are cut off", "hosts are not network namespaces (run as root, with iproute2 and util-linux installed)"})
 	}
 	return r
+}
+
+// niceness is the priority of this process, which all others inherit.
+func niceness() int {
+	n, err := syscall.Getpriority(syscall.PRIO_PROCESS, 0)
+	if err != nil {
+		return 0
+	}
+	return 20 - n // as the system call has it
 }
 
 // load is the load average of a minute; zero where the kernel does not say.

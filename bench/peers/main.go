@@ -4,6 +4,7 @@
 //	plan.go     what runs, in alternating blocks; the search for the fastest setting
 //	system.go   Regent, its agent, hashicorp/raft
 //	stores.go   etcd, Redis, ZooKeeper
+//	addresses.go keepalived
 //	rig.go      one system that runs
 //	trial.go    how leaders go
 //	usage.go    what it costs to do nothing; busy processes

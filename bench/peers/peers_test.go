@@ -148,7 +148,7 @@ func TestNumbers(t *testing.T) {
 // example is a report with two runs.
 func example() *report {
 	packets, more := 279.0, 1553.0
-	return &report{Date: time.Date(2026, 11, 19, 20, 0, 0, 0, time.UTC), Command: "bench-peers -trials 3", Machine: machine{2, "x", "Linux", "go1"}, Load: []float64{1, 2}, Hosts: "y", Busy: 4,
+	return &report{Date: time.Date(2026, 11, 19, 20, 0, 0, 0, time.UTC), Command: "bench-peers -trials 3", Machine: machine{2, "x", "Linux", "go1", -5}, Load: []float64{1, 2}, Hosts: "y", Busy: 4,
 		Missing: []gap{{"zookeeper", "install it"}}, Runs: []*run{
 			{System: "regent", Role: "fastest", Setting: setting{Name: "28ms"}, Trials: map[string]*series{"kill": {MS: sample{20, 21, 22}}}, Idle: &cost{Seconds: 60, Packets: &packets, Memory: 30},
 				Stale: staleness{Woke: 3}, Price: &price{Local: 50, Clock: 40}},
@@ -160,7 +160,7 @@ func example() *report {
 func TestTableHasRatios(t *testing.T) {
 	text := example().markdown()
 	for _, want := range []string{"| regent | 28ms (fastest) | 21; p90 22, max 22 of 3 |", "| raft | 20ms (fastest) | 42 (2×); p90 60, max 60 of 3, **1 failed** |", "1,550 (5.57×)", "45 MB (1.50×)",
-		"9 in 1m0s", "2, up to 20 ms", "2 of 3, for 1 ms", "25 ns (0.500×)", "* zookeeper: install it"} {
+		"9 in 1m0s", "2, up to 20 ms", "2 of 3, for 1 ms", "25 ns (0.500×)", "* zookeeper: install it", "`nice -n -5 bench-peers -trials 3`, 19 November 2026 20:00 UTC, 2 processors (x), Linux, go1. Load averages: 1.0, 2.0. Hosts: y."} {
 		if !strings.Contains(text, want) {
 			t.Errorf("%q is missing in\n%s", want, text)
 		}
@@ -185,6 +185,9 @@ func TestPlotsAreWellFormedAndInTheirFrame(t *testing.T) {
 		if plots[name] == "" || strings.Contains(plots[name], "NaN") || strings.Contains(plots[name], "Inf") {
 			t.Errorf("%s: %q", name, plots[name])
 		}
+	}
+	if x := newAxis([]float64{0, 5, 70}, true, true, left, right); x.at(0) != zeroAt || x.at(5) <= zeroAt || x.at(70) > right {
+		t.Errorf("zero is at %v, 5 at %v, 70 at %v", x.at(0), x.at(5), x.at(70))
 	}
 	for _, a := range []axis{newAxis([]float64{0.7, 300}, true, false, left, right), newAxis([]float64{0, 5, 70}, true, true, left, right), newAxis([]float64{3, 100}, false, false, left, right), newAxis(nil, true, false, left, right)} {
 		last := math.Inf(-1)

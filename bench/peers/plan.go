@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -97,7 +98,7 @@ func (c *contest) enter(ctx context.Context, x *system) {
 // search tries settings, the fastest first, until one has no change in an idle minute.
 func (c *contest) search(ctx context.Context, x *system) (setting, string, error) {
 	found := ""
-	for _, with := range x.fastest {
+	for i, with := range x.fastest {
 		changes, err := c.calm(ctx, x, with)
 		if ctx.Err() != nil {
 			return setting{}, "", context.Cause(ctx)
@@ -111,6 +112,9 @@ func (c *contest) search(ctx context.Context, x *system) (setting, string, error
 			c.settings.progress("%s %s: a change within %v at load %.1f", x.name, with.Name, c.settings.length, load())
 		default:
 			c.settings.progress("%s %s: no change in %v at load %.1f: its fastest setting", x.name, with.Name, c.settings.length, load())
+			if i == 0 {
+				found = "the shortest of the list; "
+			}
 			return with, fmt.Sprintf("%s%s had none in %v", found, with.Name, c.settings.length), nil
 		}
 	}
@@ -151,7 +155,7 @@ func (c *contest) block(ctx context.Context, to *run, number int) (err error) {
 		}
 		to.addIdle(idle)
 	}
-	if number == 0 {
+	if number == 0 && r.system.kinds == nil {
 		p, err := r.price(ctx)
 		if err != nil {
 			c.lacks("the price of "+to.name(), err)
@@ -162,6 +166,9 @@ func (c *contest) block(ctx context.Context, to *run, number int) (err error) {
 		return err
 	}
 	for _, kind := range s.kinds {
+		if r.system.kinds != nil && !slices.Contains(r.system.kinds, kind) {
+			continue
+		}
 		if err := c.trials(ctx, r, to, kind, share(s.trialsOf(to.Setting), s.blocks, number)); err != nil {
 			return err
 		}

@@ -29,6 +29,8 @@ type machine struct {
 	Model      string `json:"model"`
 	Kernel     string `json:"kernel"`
 	Go         string `json:"go"`
+	// Nice is the priority of everything that ran, as the command nice counts.
+	Nice int `json:"nice"`
 }
 
 // A gap is something that was not measured.

@@ -49,7 +49,7 @@ func etcdSystem() *system {
 func redisSystem() *system {
 	s := &system{name: "redis", says: "three servers of Redis, and candidates for a lock of redsync (Redlock)"}
 	s.defaults = setting{Name: "8s", Length: 8 * time.Second, rest: 8 * time.Second, Says: "expiry 8s, retry after 50 to 250ms, servers wait 0.05 of the expiry: the defaults of redsync; extended each third of the expiry"}
-	for _, ms := range []time.Duration{50, 100, 200, 500, 1000, 2000} {
+	for _, ms := range []time.Duration{10, 20, 30, 50, 100, 200, 500, 1000, 2000} {
 		expiry := ms * time.Millisecond
 		s.fastest = append(s.fastest, setting{Name: expiry.String(), Length: expiry, rest: expiry,
 			Says: fmt.Sprintf("expiry %v, retry after %v, servers wait 0.3 of the expiry; extended each third of the expiry", expiry, expiry/10)})
@@ -92,7 +92,7 @@ func zookeeperSystem() *system {
 		return setting{Name: name, Length: session, second: tick, rest: time.Second, Says: fmt.Sprintf("session of %v; servers: ticks of %v", session, tick)}
 	}
 	s := &system{name: "zookeeper", says: "three servers of ZooKeeper, and candidates by its recipe for leader election", defaults: of("40s", 40*time.Second, 2*time.Second),
-		fastest: []setting{of("200ms", 200*time.Millisecond, 100*time.Millisecond), of("400ms", 400*time.Millisecond, 200*time.Millisecond), of("1s", time.Second, 500*time.Millisecond), of("4s", 4*time.Second, 2*time.Second)}}
+		fastest: []setting{of("100ms", 100*time.Millisecond, 50*time.Millisecond), of("200ms", 200*time.Millisecond, 100*time.Millisecond), of("400ms", 400*time.Millisecond, 200*time.Millisecond), of("1s", time.Second, 500*time.Millisecond), of("4s", 4*time.Second, 2*time.Second)}}
 	s.missing = func(set *settings) string {
 		why := needs(built("zookeeper"), need{"java", "install Java (Debian package default-jre-headless)"})(set)
 		for _, jar := range []string{zookeeperJar, zookeeperLog} {

@@ -176,16 +176,16 @@ func (p *plot) dots(b *strings.Builder, x, y axis) {
 }
 
 func dot(b *strings.Builder, x, y float64, q point) {
-	fill := colourOf(q.colour)
+	fill, size := colourOf(q.colour), 6.0
 	if q.hollow {
-		fill = "#ffffff"
+		fill, size = "none", 9.0 // it goes around a filled one at the same place
 	}
 	title := fmt.Sprintf("<title>%s: %s, %s</title>", escape(q.name), number(q.x), number(q.y))
 	if q.square {
-		fmt.Fprintf(b, `<rect x="%.1f" y="%.1f" width="11" height="11" fill="%s" stroke="%s" stroke-width="2">%s</rect>`+"\n", x-5.5, y-5.5, fill, colourOf(q.colour), title)
+		fmt.Fprintf(b, `<rect x="%.1f" y="%.1f" width="%.0f" height="%.0f" fill="%s" stroke="%s" stroke-width="2">%s</rect>`+"\n", x-size, y-size, 2*size, 2*size, fill, colourOf(q.colour), title)
 		return
 	}
-	fmt.Fprintf(b, `<circle cx="%.1f" cy="%.1f" r="6" fill="%s" stroke="%s" stroke-width="2">%s</circle>`+"\n", x, y, fill, colourOf(q.colour), title)
+	fmt.Fprintf(b, `<circle cx="%.1f" cy="%.1f" r="%.0f" fill="%s" stroke="%s" stroke-width="2">%s</circle>`+"\n", x, y, size, fill, colourOf(q.colour), title)
 }
 
 func dashes(on bool) string {

@@ -35,6 +35,8 @@ type system struct {
 	// defaults are the constants of somebody who sets none. fastest lists others, the fastest first, which ends with the defaults.
 	defaults setting
 	fastest  []setting
+	// kinds are the ways in which its leaders can go; nil: all.
+	kinds []string
 	// missing says what must be installed; empty if nothing.
 	missing func(s *settings) string
 	// servers returns the command that runs on a host beside the candidate; nil if the candidate is all there is.
@@ -49,7 +51,7 @@ type system struct {
 
 // systems lists all that can be compared.
 func systems() []*system {
-	return []*system{regentSystem("regent", false), regentSystem("regent-ordinary", true), agentSystem(), raftSystem(), etcdSystem(), redisSystem(), zookeeperSystem()}
+	return []*system{regentSystem("regent", false), regentSystem("regent-ordinary", true), agentSystem(), raftSystem(), etcdSystem(), redisSystem(), zookeeperSystem(), keepalivedSystem()}
 }
 
 // pick returns the systems of those names.

@@ -202,7 +202,11 @@ func (r *report) markdown() string {
 
 // head says where it was measured.
 func (r *report) head() string {
-	return fmt.Sprintf("`%s`, %s, %d processors (%s), %s, %s. Load averages: %s. Hosts: %s.\n\n", r.Command, r.Date.Format("2 January 2006 15:04 MST"), r.Machine.Processors, r.Machine.Model,
+	command := r.Command
+	if r.Machine.Nice != 0 {
+		command = fmt.Sprintf("nice -n %d %s", r.Machine.Nice, command)
+	}
+	return fmt.Sprintf("`%s`, %s, %d processors (%s), %s, %s. Load averages: %s. Hosts: %s.\n\n", command, r.Date.Format("2 January 2006 15:04 MST"), r.Machine.Processors, r.Machine.Model,
 		r.Machine.Kernel, r.Machine.Go, loads(r.Load), r.Hosts)
 }
 

@@ -41,7 +41,7 @@ func (r *rig) pids() (all []int) {
 	for _, host := range hosts {
 		for _, name := range r.processes(host) {
 			if p := r.c.Process(name); p != nil && !p.Ended() {
-				all = append(all, p.Pid())
+				all = append(append(all, p.Pid()), children(p.Pid())...)
 			}
 		}
 	}

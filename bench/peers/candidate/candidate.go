@@ -19,6 +19,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"os"
 	"strings"
 	"sync"
@@ -49,19 +50,20 @@ type Process struct {
 	watchers sync.Mutex    // held by the goroutine that looks
 	term     atomic.Uint64 // grows with every leadership
 	token    atomic.Uint64 // of the latest
-	out      sync.Mutex
+	writing  sync.Mutex
+	out      io.Writer
 }
 
 // New returns the process. Its journal is in the directory, under a name; without a directory it keeps none.
 func New(journals, name string) (*Process, error) {
 	if journals == "" {
-		return &Process{}, nil
+		return &Process{out: os.Stdout}, nil
 	}
 	j, err := journal.Open(journals, name)
 	if err != nil {
 		return nil, err
 	}
-	return &Process{journal: j}, nil
+	return &Process{journal: j, out: os.Stdout}, nil
 }
 
 // Say prints a line.
@@ -72,9 +74,9 @@ func (p *Process) sayAt(at journal.Time, what string, words ...any) {
 	for _, w := range words {
 		line += " " + strings.ReplaceAll(fmt.Sprint(w), "\n", " ")
 	}
-	p.out.Lock()
-	defer p.out.Unlock()
-	fmt.Fprintln(os.Stdout, line)
+	p.writing.Lock()
+	defer p.writing.Unlock()
+	fmt.Fprintln(p.out, line)
 }
 
 // Ready says that the process takes part.
