@@ -111,13 +111,16 @@ func NoArgs(c *cobra.Command, args []string) error {
 	if !c.HasAvailableSubCommands() {
 		return fmt.Errorf("%q: %s takes no arguments", args[0], c.CommandPath())
 	}
-	names := ""
+	var all []string
 	for _, sub := range c.Commands() {
 		if sub.IsAvailableCommand() && sub.Name() != "help" {
-			names += ", " + sub.Name()
+			all = append(all, sub.Name())
 		}
 	}
-	return fmt.Errorf("%q: no such command; there are %s", args[0], names[2:])
+	if near := names.Nearest(args[0], all); near != "" {
+		return fmt.Errorf("%q: no such command; did you mean %s?", args[0], near)
+	}
+	return fmt.Errorf("%q: no such command; there are %s", args[0], strings.Join(all, ", "))
 }
 
 // WriteJSON prints v as indented JSON.

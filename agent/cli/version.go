@@ -32,12 +32,24 @@ func VersionCommand(version string) *cobra.Command {
 			if asJSON {
 				return WriteJSON(c, b)
 			}
-			fmt.Fprintf(c.OutOrStdout(), "%s %s %s %s/%s\n", c.Root().Name(), b.Version, b.Go, b.OS, b.Arch)
+			fmt.Fprintln(c.OutOrStdout(), b.line(c.Root().Name()))
 			return nil
 		},
 	}
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return c
+}
+
+// VersionFlag gives the root command --version, which people type before they look for the command.
+func VersionFlag(root *cobra.Command, version string) {
+	root.Version = thisBuild(version).line(root.Name())
+	root.SetVersionTemplate("{{.Version}}\n")
+	root.Flags().Bool("version", false, "print the version")
+}
+
+// line is what people get to see.
+func (b build) line(program string) string {
+	return fmt.Sprintf("%s %s %s %s/%s", program, b.Version, b.Go, b.OS, b.Arch)
 }
 
 // Version returns the version of this program.

@@ -88,6 +88,7 @@ unreachable. 'regent run' and 'regent agent' have further ones.`,
 	for _, sub := range subcommands {
 		root.AddCommand(sub())
 	}
+	cli.VersionFlag(root, version)
 	refuseAgentURLs(root)
 	return root
 }

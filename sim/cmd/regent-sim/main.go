@@ -46,5 +46,6 @@ The same commands are available as regent sim, regent lab and regent replay.`,
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
 	root.AddCommand(simListCommand(), simScenariosCommand(), simRunCommand(), simFuzzCommand(), labCommand(), replayCommand(), cli.VersionCommand(version))
+	cli.VersionFlag(root, version)
 	return cli.Run(ctx, root, args, in, out, errOut)
 }
