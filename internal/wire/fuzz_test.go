@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/regentproject/regent/internal/datagram"
+	"github.com/regentproject/regent/internal/obituary"
 	"github.com/regentproject/regent/internal/protocol"
 	"github.com/regentproject/regent/internal/protocol/council"
 	"github.com/regentproject/regent/internal/protocol/lease"
@@ -32,6 +33,7 @@ func FuzzOpen(f *testing.F) {
 	forged[offPayload] ^= 1
 	f.Add(forged)
 	f.Add([]byte("Rg"))
+	f.Add(obituary.Append(nil, letterTo(f, a, 1), 1, &blue))
 	f.Fuzz(func(t *testing.T, packet []byte) {
 		e := endpoint(t, 1, 9, quiet)
 		before := state(e)
