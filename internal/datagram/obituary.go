@@ -12,12 +12,8 @@ func (e *Endpoint) JudgeObituary(h *Header) Reason {
 	}
 	p := &e.peers[h.From.Rank]
 	switch {
-	case h.From.Inc == 0 || h.From.Inc > p.inc:
+	case h.From.Inc != p.inc || !p.current.known || p.current.start != h.Start:
 		return Unheard
-	case h.From.Inc < p.inc:
-		return Stale
-	case !p.current.known || p.current.start != h.Start:
-		return Twin
 	case h.Seq < p.current.window.top:
 		return Rivals
 	}

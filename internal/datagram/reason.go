@@ -27,7 +27,7 @@ const (
 	Misdirected  // for another member
 	Revoked      // from a member whose key was revoked
 	MemberKey    // sealed with a key of the sender that is not listed, or for one of ours that we do not have
-	Unheard      // a guardian's report about a start of its member that was not heard
+	Unheard      // a guardian's report about another start of its member than the one that was heard last
 	Forged       // does not authenticate
 
 	// These packets come from a holder of the keys that they name.

@@ -174,7 +174,7 @@ func (p *NetPort) take(in *transport.Packet, deliver Deliver) {
 	case datagram.Stale, datagram.Twin:
 		p.outdated(now, deliver)
 		return
-	case datagram.Introduction:
+	case datagram.Introduction, datagram.Unheard: // the guardian of a start before the present one
 		return
 	case datagram.Obituary:
 		p.died(now, deliver)

@@ -108,8 +108,10 @@ func (e *Endpoint) nextMarks(heard []heardStart, ahead int) (all []uint32) {
 			if c == nil {
 				c = h.add(&h.of, &startCipher{lane: l, aead: e.derive.aead(h.of.From.Rank, l, &h.of)})
 			}
-			key := e.derive.death(h.of.From.Rank, l, &h.of)
-			all = append(all, obituary.Mark(&key))
+			if !h.reported {
+				key := e.derive.death(h.of.From.Rank, l, &h.of)
+				all = append(all, obituary.Mark(&key))
+			}
 			m := marks{}
 			for n := range uint64(ahead) {
 				all = append(all, uint32(m.of(c.aead, h.top+1+n)))

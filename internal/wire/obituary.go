@@ -44,7 +44,7 @@ func (e *Endpoint) Letter(to protocol.Rank) (obituary.Letter, error) {
 	return l, nil
 }
 
-// openObituary judges the report of a guardian and opens it. It changes nothing but p.
+// openObituary judges the report of a guardian and opens it. It changes nothing but p, and what the next gate lets in.
 func (e *Endpoint) openObituary(data []byte, p *Packet) datagram.Reason {
 	p.reset()
 	if len(data) < obituary.Overhead || len(data) > maxDatagram {
@@ -80,6 +80,7 @@ func (e *Endpoint) openObituary(data []byte, p *Packet) datagram.Reason {
 		return datagram.Malformed
 	}
 	p.Died = &report
+	e.peers[who].current.reported = true
 	return datagram.Obituary
 }
 

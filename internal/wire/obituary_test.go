@@ -70,13 +70,13 @@ func TestObituaryCannotBeForged(t *testing.T) {
 	expect(t, b, packet, datagram.Obituary)
 }
 
-// Reports about other starts authenticate, and do not count.
+// Reports about other starts do not count, whether they authenticate or not.
 func TestObituaryOfAnotherStartIsDropped(t *testing.T) {
 	a, b := met(t)
 	old := letterTo(t, endpoint(t, 0, 4), 1)
-	expect(t, b, obituary.Append(nil, old, 99, &blue), datagram.Stale)
+	expect(t, b, obituary.Append(nil, old, 99, &blue), datagram.Unheard)
 	twin := letterTo(t, endpoint(t, 0, 5), 1)
-	expect(t, b, obituary.Append(nil, twin, 99, &blue), datagram.Twin)
+	expect(t, b, obituary.Append(nil, twin, 99, &blue), datagram.Unheard)
 	next := letterTo(t, endpoint(t, 0, 6), 1)
 	expect(t, b, obituary.Append(nil, next, 99, &blue), datagram.Unheard)
 	expect(t, b, obituary.Append(nil, letterTo(t, a, 1), 0, &blue), datagram.Rivals)
@@ -105,6 +105,10 @@ func TestGateLetsObituariesIn(t *testing.T) {
 	packet := obituary.Append(nil, letterTo(t, a, 1), 1, &blue)
 	if n := f.OneIn(packet); n != 1 {
 		t.Errorf("one in %d reports is let in, want all", n)
+	}
+	expect(t, b, bytes.Clone(packet), datagram.Obituary)
+	if n := b.Gate(Chances{Known: 32, Unknown: 64}, transport.SmallestRoom).OneIn(packet); n != 32 {
+		t.Errorf("one in %d copies is let in after the report has come, want one in 32", n)
 	}
 	packet[offMark+3] ^= 1
 	if n := f.OneIn(packet); n != 32 {
