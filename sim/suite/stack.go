@@ -24,8 +24,8 @@ const (
 	GroupMoved      = "group moved to a member that had joined"
 )
 
-// stackRows leaves out what an elector keeps from happening, or that takes faults which only nerio's own runs draw.
-var stackRows = append(append([]string{}, nerioRows...), LeaderIll, TrustedIll, TrustedWitness, LedThroughRoles, HandedBack,
+// stackRows leaves out what takes machines that can be copied.
+var stackRows = append(slices.DeleteFunc(slices.Clone(nerioRows), func(row string) bool { return row == WentBack }), LeaderIll, TrustedIll, TrustedWitness, LedThroughRoles, HandedBack,
 	WitnessRefused, LeaderDrained, GroupMoved)
 
 // stackSettle is how long the elector may take to agree and, after that, quorum leases to follow it.
