@@ -12,6 +12,7 @@ import (
 	"github.com/regentproject/regent/agent/api"
 	"github.com/regentproject/regent/agent/cli"
 	"github.com/regentproject/regent/agent/config"
+	"github.com/regentproject/regent/roster"
 )
 
 func configSyncCommand() *cobra.Command {
@@ -62,7 +63,9 @@ func syncConfig(c *cobra.Command, path, socket string, dryRun bool) error {
 		return cli.Failf("config: %s has an engine and no council", path)
 	case f.Name != status.Name:
 		return cli.Failf("config: %s is of member %s, and the agent of %s: name the file of that member, or its agent with --socket or --agent", path, f.Name, status.Name)
-	case f.CouncilID != "" && f.CouncilID != now.ID:
+	case now.ID == "" && !haveKeyInCommon(f, &now):
+		return cli.Failf("config: %s lists no key that a member of the agent's council has: name a file of that council (over HTTP an agent does not tell the id of its council)", path)
+	case now.ID != "" && f.CouncilID != "" && f.CouncilID != now.ID:
 		return cli.Failf("config: %s is of council %s, and the agent of %s: name a file of that council, or its agent with --socket or --agent", path, f.CouncilID, now.ID)
 	case now.Removed:
 		return cli.Failf("config: the council has removed this host (number %d): its file is of no use", now.Number)
@@ -90,6 +93,20 @@ func syncConfig(c *cobra.Command, path, socket string, dryRun bool) error {
 	}
 	fmt.Fprintf(out, "%s was rewritten: %s\nnext: reload the agent (systemctl reload regent)\n", path, councilLine(&now))
 	return nil
+}
+
+// haveKeyInCommon says that a file and a council have a member of the same name with the same key: then they are of one council.
+func haveKeyInCommon(f *config.File, c *api.CouncilInfo) bool {
+	keys := make(map[string][]string)
+	for i := range f.Council {
+		keys[f.Council[i].Name] = f.Council[i].PublicKeys
+	}
+	for i := range f.Join {
+		keys[f.Join[i].Name] = f.Join[i].PublicKeys
+	}
+	return slices.ContainsFunc(c.Members, func(m roster.Member) bool {
+		return slices.ContainsFunc(m.PublicKeys, func(key string) bool { return slices.Contains(keys[m.Name], key) })
+	})
 }
 
 // agreedOn returns what a file is to say of a council.
