@@ -3,6 +3,7 @@
 import { attr, byId, colour, draw, el, explain, keep, length, rove, short, text } from './dom.js';
 import { areas, choose, leaders, mode, now, onChange, opinions, show, shownGroup, state } from './state.js';
 import { hull } from './hull.js';
+import { summary } from './views.js';
 
 const RADIUS = 155;
 // wide is how far members stand from the middle to the sides, and room how many letters have room below a member.
@@ -70,6 +71,7 @@ function choices() {
   const keys = list.map(([key]) => key);
   const picked = shown ? `${shown.mode}:${shown.name}` : '';
   if (picked && !keys.includes(picked)) keys.unshift(picked);
+  select.closest('label').hidden = !keys.length;
   const have = [...select.options].map((o) => o.value).join('\n');
   if (have !== keys.join('\n')) {
     select.replaceChildren(...keys.map((key) => el('option', { value: key }, state.groups.get(key)?.name ?? '')));
@@ -142,8 +144,9 @@ function paint(n, name) {
   const chosen = state.chosen?.kind === 'member' && state.chosen.names.includes(name);
   const local = leaders(group).find((l) => l.local && l.support?.includes(name));
   const place = m.state === 'removed' ? 'removed' : m.learning ? `learning${m.learns ? ` ${m.knows ?? 0} of ${m.learns}` : ''}` : m.leaving ? 'leaving' : '';
-  const role = lead ? (lead.local ? 'leads its part' : lead.stopping ? 'stops leading' : 'leads')
-    : m.drained ? (m.state !== 'up' ? `drained, ${m.state}` : 'drained') : m.state !== 'up' ? m.state : view?.leader ? `${verb[group.mode] ?? 'follows'} ${view.leader}` : local ? `follows ${local.member} locally` : view ? 'sees no leader' : '';
+  const whose = state.about.self && group?.mode === 'quorum' && lead && summary(group, opinions(group)).differ ? `, as ${state.about.self} sees it` : '';
+  const role = lead ? (lead.local ? 'leads its part' : lead.stopping ? 'stops leading' : `leads${whose}${m.drained ? ', drained' : ''}`)
+    : m.drained ? (m.state !== 'up' ? `drained, ${m.state}` : 'drained') : m.state !== 'up' ? m.state : view?.leader === name ? 'says that it leads' : view?.leader ? `${verb[group.mode] ?? 'follows'} ${view.leader}` : local ? `follows ${local.member} locally` : view ? (group.mode === 'consistent' ? 'no member of it' : 'sees no leader') : '';
   const how = [place, role].filter((s, i, all) => s && all.indexOf(s) === i && !(i && m.learning)).join(', ');
   attr(n, 'class', `node ${m.state} ${colour(state, name)}${m.learning ? ' learning' : ''}${m.leaving ? ' leaving' : ''}${lead ? (lead.local ? ' leads local-leads' : ' leads') : ''}${chosen ? ' chosen' : ''}`);
   n.dataset.leads = lead ? (lead.local ? 'local' : 'yes') : '';

@@ -34,7 +34,7 @@ export function count(counts) {
 }
 
 export function update(changed) {
-  if (['groups', 'shown', 'about', 'polled'].some((w) => changed.has(w))) render();
+  if (['groups', 'shown', 'about', 'polled', 'members'].some((w) => changed.has(w))) render();
 }
 
 function render() {
@@ -53,7 +53,9 @@ function render() {
 
 // headline says in a sentence who leads the group that is shown. Where members say different things, it says whose word it is.
 function headline(g) {
-  if (!g) return state.about.kind ? 'No program has campaigned for a group yet.' : '';
+  const self = state.members.get(state.about.self);
+  if (!g && self?.state === 'joining') return `${self.name} does not take part yet${self.problem ? `: ${self.problem}` : ''}.`;
+  if (!g) return state.about.kind ? `No program has campaigned for a group yet.${state.about.kind === 'agent' ? ' Start one: regent run GROUP -- COMMAND' : ''}` : '';
   const lead = leaders(g).filter((l) => g.mode !== 'quorum' || !l.local);
   const whose = state.about.self && g.mode !== 'local' && summary(g, opinions(g)).differ ? `, as ${state.about.self} sees it` : '';
   if (!lead.length) return `No member leads ${g.name}${g.cause ? `: ${g.cause}` : ''}${whose}.`;

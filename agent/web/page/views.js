@@ -45,7 +45,7 @@ export const saying = (group, v) => (v.answered ? words[group.mode].one([v], v, 
 const say = (list) => `${names(list)} ${list.length > 1 ? 'say' : 'says'}`;
 
 // summary puts together what members say of a group, in the words of its mode. It returns a sentence, whether all members say the same, and whether those that
-// answered differ.
+// answered differ. Of a consistent group that is only for its members to say.
 export function summary(group, all) {
   const answered = all.filter((v) => v.answered);
   if (!all.length || !answered.length) return { says: '', whole: true, differ: false };
@@ -58,7 +58,7 @@ export function summary(group, all) {
   for (const list of votes.values()) if (list !== most || !whole) parts.push(mode.one(list, list[0], most[0]));
   const silent = all.filter((v) => !v.answered);
   if (silent.length) parts.push(`${names(silent)} ${silent.length > 1 ? 'do' : 'does'} not answer${group.mode === 'local' ? ', and may be in another part' : ''}.`);
-  return { says: parts.filter(Boolean).join(' '), whole: most.length === all.length, differ: votes.size > 1 };
+  return { says: parts.filter(Boolean).join(' '), whole: most.length === all.length, differ: [...votes.keys()].filter((k) => k || group.mode !== 'consistent').length > 1 };
 }
 
 const names = (list) => list.map((v) => v.member).join(', ');
