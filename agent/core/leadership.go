@@ -77,6 +77,9 @@ func (c *Candidate) checkGuard() error {
 		return nil
 	}
 	t := c.agent.InForce()
+	if err := t.CheckLease(c.LeaseLength()); err != nil { // whatever the guard time is
+		return api.Errorf(http.StatusConflict, "group %.40q: %w", c.Group, err)
+	}
 	t.Guard = c.Tree.Guard + c.Margin
 	if err := t.CheckLease(c.LeaseLength()); err != nil {
 		return api.Errorf(http.StatusConflict, "group %.40q: guard %v does not fit leases of %v (give a shorter --guard, or a longer --lease): %w", c.Group, c.Tree.Guard, c.LeaseLength(), err)

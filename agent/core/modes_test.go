@@ -200,3 +200,16 @@ func TestAProgramLeadsSinceItWasElected(t *testing.T) {
 		<-c.Ended
 	})
 }
+
+// A lease that is longer than any may be is refused for that, and not for the guard time of its runner.
+func TestALeaseThatIsTooLongIsNotBlamedOnTheGuard(t *testing.T) {
+	a := Joined(t, "")
+	for lease, blamed := range map[time.Duration]bool{5 * time.Hour: false, a.Timing.Lease: true} {
+		p := Candidacy{Candidate: session.Candidate{Group: "g", Lease: lease}, Margin: session.Skew, Notifier: &silence{led: make(chan struct{})}}
+		p.Tree = a.Trees.Watch("g", tree.Ref{}, a.Timing.Lease)
+		_, err := a.AddCandidate(p)
+		if err == nil || strings.Contains(err.Error(), "guard") != blamed || !blamed && !strings.Contains(err.Error(), "longer than the longest of the council") {
+			t.Errorf("lease %v: %v", lease, err)
+		}
+	}
+}

@@ -145,6 +145,10 @@ func initMembers(args []string) ([]config.Member, error) {
 		if slices.ContainsFunc(out, func(m config.Member) bool { return m.Name == name }) {
 			return nil, fmt.Errorf("member %s is listed twice", name)
 		}
+		port := ":" + strconv.Itoa(config.DefaultPort)
+		if host, cut := strings.CutSuffix(addr, port); cut && strings.Contains(host, ":") && !strings.HasPrefix(host, "[") { // it would be a part of the address
+			return nil, fmt.Errorf("member %s: address %q: write an IPv6 address in brackets: [%s]%s (or leave the port out)", name, addr, host, port)
+		}
 		if _, _, err := net.SplitHostPort(addr); err != nil {
 			addr = net.JoinHostPort(strings.Trim(addr, "[]"), strconv.Itoa(config.DefaultPort))
 		}
