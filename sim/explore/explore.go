@@ -64,6 +64,8 @@ type Options struct {
 	Crashes, Resignations, Campaigns int
 	// Lost is how many of the members that come back have lost their disks.
 	Lost int
+	// Died, if not nil, makes the report of a guardian. One to each member, the dead one among them once it is back, arrives after a crash: at any time, or never.
+	Died func() protocol.Message
 	// Slow is how many programs take their time to stop.
 	Slow int
 	// Coarse lets crashes, restarts, resignations, campaigns and late messages happen only when nothing else is left to do at

@@ -7,6 +7,7 @@ import (
 
 	"github.com/regentproject/regent/internal/protocol"
 	"github.com/regentproject/regent/internal/protocol/lease"
+	"github.com/regentproject/regent/internal/protocol/nerio"
 )
 
 // The long run: go test ./sim/explore -run AnyOrder -explore.states 10000000 -timeout 2h -v
@@ -67,6 +68,31 @@ func TestNoReachableStateBreaksAnInvariantWithTwoLengths(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			o := Lengths(c.quarters)
+			c.set(&o)
+			o.States = c.states
+			if r := clean(t, o); c.states == 0 && !r.Complete {
+				t.Error("not all states were visited")
+			}
+		})
+	}
+}
+
+// Guardians: each member learns of a death at any time, or never. The dead member may be back by then.
+func TestNoReachableStateBreaksAnInvariantWithGuardians(t *testing.T) {
+	for _, c := range []struct {
+		name     string
+		quarters int
+		set      func(*Options)
+		states   int // at most
+	}{
+		{"a crash and a restart, candidates apart", 10, func(o *Options) { o.Coarse, o.Crashes, o.Cut = true, 1, apart }, 0},
+		{"a crash, a restart and a message that is late", 8, func(o *Options) { o.Coarse, o.Crashes, o.Holds = true, 1, 1 }, 30_000},
+		{"a crash, a restart and another campaign", 16, func(o *Options) { o.Coarse, o.Crashes, o.Campaigns, o.Cut = true, 1, 1, apart }, 40_000},
+		{"two crashes, and a report that comes twice", 8, func(o *Options) { o.Coarse, o.Crashes, o.Duplicates = true, 2, 1 }, 30_000},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			o := Nerio(c.quarters)
+			o.Died = func() protocol.Message { return &nerio.Died{} }
 			c.set(&o)
 			o.States = c.states
 			if r := clean(t, o); c.states == 0 && !r.Complete {

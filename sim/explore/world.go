@@ -330,6 +330,13 @@ func (w *world) start(i int) error {
 // crash takes a member down, with its program.
 func (w *world) crash(i int) {
 	m := w.change(i)
+	if w.options.Died != nil && m.inc != 0 {
+		who := protocol.Ident{Rank: m.rank, Inc: m.inc}
+		for r := range w.members {
+			report := w.options.Died()
+			w.keep(&message{from: who, to: protocol.Rank(r), what: report, hash: hashMessage(who, protocol.Rank(r), report)})
+		}
+	}
 	m.machine, m.wake, m.program, m.asked, m.late = nil, protocol.Never, 0, false, false
 	w.ledger.crash(m.rank)
 }
