@@ -76,7 +76,14 @@ function render() {
   }
   const can = el('div', { class: 'actions', role: 'group', 'aria-label': `What to do to ${title()}` }, list.flatMap((a) => buttons(a, group, not)));
   const more = c.kind === 'member' && el('label', { class: 'hint' }, el('input', { type: 'checkbox', id: 'several', checked: state.several, onchange: (e) => { state.several = e.target.checked; } }), ' choose more');
-  box.replaceChildren(el('div', { class: 'head' }, el('strong', {}, title()), more), list.length ? can : el('p', { class: 'hint' }, state.about.actions.length ? 'There are no orders for this here: choose a group or a member.' : 'This page shows, and takes no orders.'), why(not));
+  box.replaceChildren(el('div', { class: 'head' }, el('strong', {}, title()), more), list.length ? can : el('p', { class: 'hint' }, noOrders(c)), why(not));
+}
+
+// noOrders says why there are no buttons for what is chosen.
+function noOrders(c) {
+  if (!state.about.actions.length) return 'This page shows, and takes no orders.';
+  const members = state.about.actions.some((a) => a.on === 'member');
+  return c.kind === 'member' && !members ? 'On an engine the page has no orders for members.' : `There are no orders for this here: choose a group${members ? ' or a member' : ''}.`;
 }
 
 const why = (text) => (text ? el('p', { class: 'why-not', id: 'why-not' }, text) : '');

@@ -61,7 +61,7 @@ function table() {
       m.role && !m.learning ? el('span', { class: 'badge plain' }, m.role) : '', m.learning ? el('span', { class: 'badge plain' }, 'learning') : '', m.leaving ? el('span', { class: 'badge plain' }, 'leaving') : '',
       m.drained ? el('span', { class: 'badge drained', title: 'An operator keeps this member from leading: regent undrain' }, 'drained') : ''),
     el('td', { class: m.state === 'up' && !m.problem ? '' : 'warn' }, m.problem ? `${m.state}: ${m.problem}` : m.state),
-    shown.map((c) => el('td', { class: 'number' }, String(c.of(m) ?? '')))));
+    shown.map((c) => el('td', { class: c.bad?.(m) ? 'number warn' : 'number' }, String(c.of(m) ?? '')))));
   byId('members-table').replaceChildren(el('thead', {}, head), el('tbody', {}, rows));
 }
 
@@ -79,7 +79,8 @@ const columns = [
   { label: 'Leads', of: (m) => (knows(m) ? m.leading ?? 0 : undefined) },
   { label: 'Own pauses: median', of: (m) => m.pauses && length(m.pauses.median) },
   { label: '99 %', of: (m) => m.pauses && length(m.pauses.p99) },
-  { label: 'longest', of: (m) => m.pauses && length(m.pauses.longest) },
+  { label: 'longest', of: (m) => m.pauses && length(m.pauses.longest), bad: (m) => m.pauses?.survives && m.pauses.longest > m.pauses.survives },
+  { label: 'Leases survive', of: (m) => (m.pauses?.survives ? length(m.pauses.survives) : undefined) },
   { label: 'Longest round trip', of: (m) => roundTrip(m.name) },
   { label: 'Key', of: (m) => (m.keyProblem ? `${m.key ?? ''} ${m.keyProblem}`.trim() : m.key) },
   { label: 'Packets in', of: (m) => m.packetsIn },
