@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"sync"
 	"time"
+
+	"github.com/regentproject/regent/why"
 )
 
 // leaderLogDelay is how long nobody leads, or another program of this host does, before that is worth a line: while this host is
@@ -36,17 +38,22 @@ func (r *runner) logLeaders(ctx context.Context) (end func()) {
 	}
 }
 
+// unheard is the cause of an agent that has heard of no leader since it was started, or since the group was.
+var unheard = why.Cause{Why: why.Started}.String()
+
 // update takes what the agent believes.
-func (w *leaderLog) update(leader, why string) {
+func (w *leaderLog) update(leader, cause string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.timer != nil {
 		w.timer.Stop()
 	}
-	switch leader {
-	case "":
-		w.now = fmt.Sprintf("no member leads it now (%s)", why)
-	case w.self:
+	switch {
+	case leader == "" && cause == unheard:
+		w.now = "no leader is known yet ('regent status' shows whether the agent takes part)"
+	case leader == "":
+		w.now = fmt.Sprintf("no member leads it now (%s)", cause)
+	case leader == w.self:
 		w.now = "another program of this host leads it now"
 		if w.hosts {
 			w.now = "this host leads it now, and its programs take turns"

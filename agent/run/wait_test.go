@@ -18,7 +18,8 @@ func TestWaitingSaysWhoLeads(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var lines []string
 		w := &leaderLog{group: "g", self: "a", log: func(format string, args ...any) { lines = append(lines, fmt.Sprintf(format, args...)) }}
-		w.update("", "starting")
+		w.update("", "started")
+		time.Sleep(2 * leaderLogDelay)
 		w.update("b", "elected b")
 		w.update("b", "elected b")
 		w.update("", "suspected b")
@@ -33,6 +34,7 @@ func TestWaitingSaysWhoLeads(t *testing.T) {
 		time.Sleep(2 * leaderLogDelay)
 		w.update("b", "elected b")
 		want := []string{
+			"waits to lead g: no leader is known yet ('regent status' shows whether the agent takes part)",
 			"waits to lead g: b leads it now",
 			"waits to lead g: c leads it now",
 			"waits to lead g: no member leads it now (no quorum)",
