@@ -129,7 +129,8 @@ bench-peers: ## Regent beside hashicorp/raft, etcd, Redis with redsync, ZooKeepe
 	$(GO) build -trimpath -o bin/peers/bench-peers ./bench/peers
 	bin/peers/bench-peers $(BENCH)
 
-performance: ## write recorded measurements (docs/performance.json) into docs/performance.md, with what is missed
+performance: ## write recorded measurements (docs/performance.json, docs/peers/peers.json) into the pages of the documentation, with what is missed
+	$(GO) run ./bench/peers -render docs/peers
 	$(GO) run ./internal/tools/performance
 
 # Every fuzz target, one after the other, FUZZCPU of processor time each. FUZZ=./internal/wire looks at one package. Inputs that reach new

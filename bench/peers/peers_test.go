@@ -201,6 +201,24 @@ func TestPlotsAreWellFormedAndInTheirFrame(t *testing.T) {
 	}
 }
 
+// Tables and plots in the documentation are those of the results that were recorded: make performance writes them.
+func TestRecordedResultsAreRendered(t *testing.T) {
+	const dir = "../../docs/peers"
+	r, err := readReport(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	files, err := r.files()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range files {
+		if got, err := os.ReadFile(filepath.Join(dir, name)); err != nil || string(got) != want {
+			t.Errorf("%s is not that of the results (make performance writes it): %v", name, err)
+		}
+	}
+}
+
 // A whole run, with real processes.
 func TestAShortRun(t *testing.T) {
 	if os.Getenv("REGENT_TEST") != "long" {

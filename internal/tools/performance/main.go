@@ -58,13 +58,17 @@ type aim struct {
 	Unit   string  `json:"unit"`
 }
 
-// The pages, and the files of those blocks that other commands write.
+// The page of our own measurements, and where they are recorded.
 const (
 	performancePage = "docs/performance.md"
 	performanceJSON = "docs/performance.json"
 )
 
-var included = map[string]map[string]string{}
+// included are the blocks of other pages, and the files that another command wrote for them.
+var included = map[string]map[string]string{
+	"docs/peers.md": {"peers": "docs/peers/peers.md"},
+	"README.md":     {"peers": "docs/peers/short.md"},
+}
 
 // generate returns the pages as they should be.
 func generate(root string) (map[string]string, error) {
