@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/regentproject/regent/agent/api"
 	"github.com/regentproject/regent/agent/cluster"
 )
 
@@ -154,6 +155,7 @@ func moveVIP(t *testing.T, byAgent bool) {
 	host := v.holder("")
 	outages := make(map[string][]time.Duration)
 	for i, fault := range vipRounds(byAgent) {
+		v.rivals(host)
 		begun := time.Now()
 		fault.do(v, host)
 		next := v.holder(host)
@@ -194,6 +196,18 @@ func (v *vipCluster) ready(host string) {
 	cluster.Eventually(v.t, "the agent of "+host+" knows the leader", func() bool {
 		return v.regentAt(host, "who", "web") == nil
 	})
+}
+
+// rivals waits until all other hosts campaign. One whose address was taken away by a fault pauses before it does, and without a rival who resigns is elected again.
+func (v *vipCluster) rivals(host string) {
+	v.t.Helper()
+	for _, name := range v.Names {
+		cluster.Eventually(v.t, name+" campaigns", func() bool {
+			var all api.SessionList
+			err := newClient(v.Socket(name)).get(v.t.Context(), "/v1/sessions?group=web", &all)
+			return name == host || err == nil && slices.ContainsFunc(all.Sessions, func(s api.SessionInfo) bool { return s.Group == "web" && s.State == "waiting" })
+		})
+	}
 }
 
 // outage returns the longest time without an answer of the address since a fault.

@@ -3,6 +3,7 @@ package tree
 import (
 	"fmt"
 	"os"
+	"runtime"
 	"strconv"
 	"strings"
 
@@ -22,8 +23,13 @@ func (r *Ref) Succeeded(a address.Address) bool {
 	if !ok {
 		return false
 	}
+	runtime.LockOSThread() // for threadTime
+	defer runtime.UnlockOSThread()
+	w := &walk{}
+	w.begin()
 	var holders []tenure.Identity
 	for _, pid := range pids {
+		w.yield()
 		s, err := readStat(pid)
 		if err == nil && !s.dead && s.started > r.First.Started && holds(pid, a, own) && alive(s.identity()) {
 			holders = append(holders, s.identity())
