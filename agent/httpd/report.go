@@ -83,6 +83,10 @@ func (s *Server) report(groups []string) api.Report {
 	r := api.Report{Status: s.core.Status(), Members: s.core.Members()}
 	r.Status.Council, r.Status.Dropped, r.Status.Unlisted = nil, nil, nil
 	for _, group := range groups {
+		if r.Status.Stopping { // it follows the groups no more
+			r.Views = append(r.Views, view.MemberView{Member: r.Status.Name})
+			continue
+		}
 		var v regent.View
 		if c, _ := s.core.Known().Group(group); c != nil {
 			v = c.View

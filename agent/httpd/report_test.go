@@ -23,8 +23,10 @@ type reporter struct {
 	name    string
 	members []regent.PeerStatus
 	others  map[string]*Server
-	mu      sync.Mutex
-	asked   []string
+	// stopping says that the agent is on its way out.
+	stopping bool
+	mu       sync.Mutex
+	asked    []string
 }
 
 func (r *reporter) About() core.About {
@@ -36,7 +38,7 @@ func (r *reporter) About() core.About {
 func (r *reporter) Members() []regent.PeerStatus { return r.members }
 
 func (r *reporter) Status() api.AgentStatus {
-	return api.AgentStatus{Status: regent.Status{Name: r.name, Dropped: map[string]uint64{"forged": 1}}, Council: &api.CouncilInfo{}}
+	return api.AgentStatus{Status: regent.Status{Name: r.name, Dropped: map[string]uint64{"forged": 1}}, Council: &api.CouncilInfo{}, Stopping: r.stopping}
 }
 
 func (r *reporter) Send(ctx context.Context, to string, body []byte) ([]byte, error) {
@@ -99,13 +101,20 @@ func TestMembersReportToOneAnother(t *testing.T) {
 	}
 }
 
-// A question for a report that this build does not know is refused, and so is an answer of another member than the one that was asked.
+// A question for a report that this build does not know is refused, and so is an answer of another member than the one that was asked. An agent that is on its
+// way out has no view of a group.
 func TestReportsAreJudged(t *testing.T) {
 	a, s := reporters(t, 0)
 	for _, text := range []string{`{"at":"a","action":"report","body":{"gruops":[]}}`, `{"at":"b","action":"report","body":{}}`, `{"at":"a","action":"report"}`} {
 		var answer passedAnswer
 		if err := json.Unmarshal(s.CarryOut(t.Context(), "z", []byte(text)), &answer); err != nil || answer.Error == "" || answer.Body != nil {
 			t.Errorf("%s: %+v, %v", text, answer, err)
+		}
+	}
+	b := a.others["b"].core.(*reporter)
+	for _, b.stopping = range []bool{false, true} {
+		if r := s.askReport(t.Context(), "b", []string{"local"}); r == nil || r.Views[0].Answered == b.stopping {
+			t.Errorf("b is stopping: %v, and reports %+v", b.stopping, r)
 		}
 	}
 	a.others["d"] = a.others["b"]

@@ -145,7 +145,7 @@ function paint(n, name) {
   const local = leaders(group).find((l) => l.local && l.support?.includes(name));
   const place = m.state === 'removed' ? 'removed' : m.learning ? `learning${m.learns ? ` ${m.knows ?? 0} of ${m.learns}` : ''}` : m.leaving ? 'leaving' : '';
   const whose = state.about.self && group?.mode === 'quorum' && lead && summary(group, opinions(group)).differ ? `, as ${state.about.self} sees it` : '';
-  const role = lead ? (lead.local ? 'leads its part' : lead.stopping ? 'stops leading' : `leads${whose}${m.drained ? ', drained' : ''}`)
+  const role = lead ? (lead.local ? 'leads its part' : lead.stopping ? 'stops leading' : `${group.mode === 'consistent' ? 'manages' : 'leads'}${whose}${m.drained ? ', drained' : ''}`)
     : m.drained ? (m.state !== 'up' ? `drained, ${m.state}` : 'drained') : m.state !== 'up' ? m.state : view?.leader === name ? 'says that it leads' : view?.leader ? `${verb[group.mode] ?? 'follows'} ${view.leader}` : local ? `follows ${local.member} locally` : view ? (group.mode === 'consistent' ? 'no member of it' : 'sees no leader') : '';
   const how = [place, role].filter((s, i, all) => s && all.indexOf(s) === i && !(i && m.learning)).join(', ');
   attr(n, 'class', `node ${m.state} ${colour(state, name)}${m.learning ? ' learning' : ''}${m.leaving ? ' leaving' : ''}${lead ? (lead.local ? ' leads local-leads' : ' leads') : ''}${chosen ? ' chosen' : ''}`);

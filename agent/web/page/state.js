@@ -307,7 +307,7 @@ export function opinions(group) {
 // leaders returns all that lead a group: those that the source knows and, where each member speaks for itself, those that say it of themselves.
 export function leaders(group) {
   const all = group?.leaders ?? [];
-  if (!state.about.polls || !['local', 'eventual'].includes(group?.mode)) return all;
+  if (!state.about.polls || !group || group.mode === 'quorum') return all;
   const own = opinions(group).filter((v) => v.answered && v.leader === v.member && !all.some((l) => l.member === v.member));
   return [...all, ...own.map((v) => ({ member: v.member, support: v.support, local: group.mode === 'local' }))];
 }
