@@ -171,10 +171,16 @@ func (r *rig) restore(ctx context.Context, host, kind string, t *trial) error {
 		if err := r.sleep(ctx, r.setting.rest); err != nil {
 			return err
 		}
-		return r.c.Plug(host)
+		if err := r.c.Plug(host); err != nil {
+			return err
+		}
+		return r.sleep(ctx, healed)
 	}
 	return nil
 }
+
+// healed is how long all hosts are together again before the next trial: members that were apart may find one another only by their next sign of life.
+const healed = 2 * time.Second
 
 // restart brings back what was killed on a host.
 func (r *rig) restart(ctx context.Context, host, kind string) error {
