@@ -25,6 +25,8 @@ func (c *Config) checkGuardian() error {
 // A guarded member has a guardian. The page of the guardian is the loop's own.
 type guarded struct {
 	process *process.Guardian
+	// standing is the loop's own, as the page is.
+	standing *guardian.Standing
 	// changed says that letters have to be made anew.
 	changed chan struct{}
 	closing sync.Once
@@ -43,9 +45,8 @@ func (m *Member) startGuardian() error {
 		m.log.Warn("the guardian does not start: if this member dies, others wait until its leases expire", "err", err)
 		return nil
 	}
-	p.Page().SetMode(guardian.WithinProcess)
 	m.log.Info("the guardian watches this process", "pid", p.Pid())
-	m.guardian = &guarded{process: p, changed: make(chan struct{}, 1)}
+	m.guardian = &guarded{process: p, standing: guardian.NewStanding(p.Page()), changed: make(chan struct{}, 1)}
 	return nil
 }
 
@@ -56,10 +57,17 @@ func (g *guarded) options(m *Member, o *runtime.Options, p *runtime.PortOptions)
 	}
 	o.Proved = func(until protocol.Time) {
 		if err := g.process.Prove(m.world.Clock, until); err != nil {
-			g.process.Page().SetMode(guardian.Unknown)
+			g.standing.ProofLost()
 		}
 	}
 	p.Numbered, p.Rekeyed = g.process.Page().Number, g.anew
+}
+
+// restored says that this machine goes on from a snapshot. It is for the loop's own goroutine.
+func (g *guarded) restored() {
+	if g != nil {
+		g.standing.Restored()
+	}
 }
 
 // anew asks for new letters. It does not wait.
@@ -83,14 +91,16 @@ func (m *Member) attendGuardian(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		}
-		letters := make(chan []process.Voter, 1)
-		if m.loop.Do(func(protocol.Time) { letters <- m.letters() }) != nil {
+		letters, restores := make(chan []process.Voter, 1), uint64(0)
+		if m.loop.Do(func(protocol.Time) { restores = g.standing.Restores(); letters <- m.letters() }) != nil {
 			return
 		}
 		select {
 		case l := <-letters:
 			if err := g.process.Tell(l); err != nil {
 				m.log.Warn("the guardian takes no letters: if this member dies, others wait until its leases expire", "err", err)
+			} else if len(l) > 0 && m.loop.Do(func(protocol.Time) { g.standing.Told(restores) }) != nil {
+				return
 			}
 		case <-m.loop.Ended():
 			return

@@ -375,6 +375,7 @@ func (m *Member) restored(s *clock.Snapshots) func(now protocol.Time) (protocol.
 		if !s.Restored(now) {
 			return b, false
 		}
+		m.guardian.restored()
 		m.log.Error("this machine was restored from a snapshot, or its wall clock was set forward: the member asks the others what it may have promised since")
 		var random [32]byte
 		rand.Read(random[:])

@@ -6,6 +6,7 @@
 //	page.go   what the member leaves in shared memory
 //	proof.go  when the process is dead
 //	duty.go   when which reports leave
+//	standing.go  whether a member may be reported at all: not after a snapshot, until its guardian has new letters
 //
 // # Which groups are released
 //
