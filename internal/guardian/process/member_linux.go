@@ -42,6 +42,9 @@ func Start(slots int, realtime bool) (_ *Guardian, err error) {
 	if info, ok := debug.ReadBuildInfo(); ok && !startsAsGo(info) {
 		return nil, errors.New("guardian: this executable does not start in Go: build the program in another mode than c-archive, c-shared or plugin")
 	}
+	if borrowed(os.Getuid(), os.Geteuid(), os.Getgid(), os.Getegid()) {
+		return nil, fmt.Errorf("guardian: %w", errBorrowed)
+	}
 	g := &Guardian{ended: make(chan struct{})}
 	defer func() {
 		if err != nil {
@@ -78,7 +81,7 @@ func Start(slots int, realtime bool) (_ *Guardian, err error) {
 	}
 	page := os.NewFile(uintptr(fd), "page")
 	defer page.Close()
-	how := "ordinary"
+	how := ordinaryArg
 	if realtime {
 		how = realtimeArg
 	}

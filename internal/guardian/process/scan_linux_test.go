@@ -53,6 +53,23 @@ func TestProgramsThatDoNotStartInGoHaveNoGuardian(t *testing.T) {
 	}
 }
 
+// Who starts a program chooses its argument zero. It must start no guardian with rights that he does not have, nor keep a program from running that has the name.
+func TestOnlyTheMemberStartsAGuardian(t *testing.T) {
+	for _, args := range [][]string{{Marker, ordinaryArg}, {Marker, realtimeArg}} {
+		if !summoned(args) {
+			t.Errorf("%q is no guardian", args)
+		}
+	}
+	for _, args := range [][]string{{}, {Marker}, {Marker, "run"}, {Marker, ordinaryArg, "more"}, {"/usr/bin/" + Marker, ordinaryArg}} {
+		if summoned(args) {
+			t.Errorf("%q is a guardian", args)
+		}
+	}
+	if borrowed(5, 5, 6, 6) || !borrowed(5, 0, 6, 6) || !borrowed(5, 5, 6, 0) || !borrowed(0, 5, 0, 0) {
+		t.Error("rights of another user are not seen")
+	}
+}
+
 func TestDeathOfAThreadWakes(t *testing.T) {
 	m, err := shared.New(guardian.Size(0))
 	if err != nil {

@@ -30,18 +30,38 @@ const (
 	firstOther
 )
 
-// realtimeArg is the argument of a guardian that may have real-time threads. They run only when the member dies.
-const realtimeArg = "realtime"
+// The argument of a guardian says whether it may have real-time threads. They run only when the member dies.
+const (
+	realtimeArg = "realtime"
+	ordinaryArg = "ordinary"
+)
 
 func init() {
-	if len(os.Args) > 0 && os.Args[0] == Marker {
-		if err := guard(); err != nil {
+	if summoned(os.Args) {
+		err := errBorrowed
+		if !borrowed(os.Getuid(), os.Geteuid(), os.Getgid(), os.Getegid()) {
+			err = guard()
+		}
+		if err != nil {
 			fmt.Fprintln(os.Stderr, Marker+":", err)
 			os.Exit(1)
 		}
 		os.Exit(0)
 	}
 }
+
+// summoned says whether this process was started as a guardian, and is not a program that has the name by chance.
+func summoned(args []string) bool {
+	return len(args) == 2 && args[0] == Marker && (args[1] == realtimeArg || args[1] == ordinaryArg)
+}
+
+// borrowed says whether a process has the rights of another user or group than who started it (setuid). Anybody can start such a program under any name, with
+// any descriptors. It must be no guardian, and not go on to main either: the member may have started it.
+func borrowed(uid, effectiveUID, gid, effectiveGID int) bool {
+	return uid != effectiveUID || gid != effectiveGID
+}
+
+var errBorrowed = errors.New("this process has the rights of another user or group than who started it (setuid)")
 
 // nobody is the user and the group of a guardian that was started as root.
 const nobody = 65534
@@ -74,7 +94,7 @@ func guard() error {
 	if scan != nil && gone(memberFD) {
 		scan = nil // the parent may be another process already
 	}
-	realtime := len(os.Args) > 1 && os.Args[1] == realtimeArg
+	realtime := os.Args[1] == realtimeArg
 	_, _ = thread.Claim(realtime) // it locks the goroutine; without the right to it the thread stays as it is
 	claimed, ready := make(chan struct{}), make(chan *self, 1)
 	go func() {
@@ -167,9 +187,12 @@ func (s *self) watchMember() error {
 		if guardian.Closing(guardian.ModeOf(s.page)) {
 			return nil
 		}
-		if fds[0].Revents != 0 {
+		if fds[0].Revents&unix.POLLIN != 0 {
 			s.mu.Lock()
 			s.report()
+		}
+		if fds[0].Revents != 0 {
+			return errors.New("the pidfd of the member cannot be watched")
 		}
 	}
 }
