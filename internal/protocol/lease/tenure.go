@@ -271,13 +271,14 @@ func (h *Holder) refused(t *tenure, r protocol.Rank, until protocol.Time) {
 }
 
 // refusedBy takes the refusal of a voter that is bound to a leader for one of the leader, too, if the leader has let the promise of this member lapse. It may
-// be dead, and if it is not, it renews the lease. A candidate that waited for its answer would keep its own vote from others meanwhile. Of a leader that has
-// not answered in time before, the answer is waited for: on a slow network attempts must not follow one another faster than answers come.
+// be dead, and if it is not, it renews the lease. A candidate that waited for its answer would keep its own vote from others meanwhile. Of a leader whose
+// round trips are long the answer is waited for: on a slow network attempts must not follow one another faster than answers come.
 func (h *Holder) refusedBy(now protocol.Time, t *tenure, res *Result) {
 	if t.leads() || res.Token == 0 || res.Holder == protocol.NoIdent || h.grantor.lapsedOf(res.Group) != res.Holder {
 		return
 	}
-	if b := &t.bids[res.Holder.Rank]; h.voters[res.Holder.Rank].late == 0 && (b.state == queued || b.state == flying) {
+	slow := h.voters[res.Holder.Rank].rtt.p99(now) > h.cfg.patience()
+	if b := &t.bids[res.Holder.Rank]; !slow && (b.state == queued || b.state == flying) {
 		h.refused(t, res.Holder.Rank, now.Add(res.Remaining))
 		b.leader = true
 	}

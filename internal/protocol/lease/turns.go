@@ -16,19 +16,23 @@ import (
 //   - nothing waits to be sent to it;
 //   - those that are asked, and have answered in time so far, are a quorum that backs each lease that the round renews.
 //
-// Nobody is left out while leases are too short for that. If one of those that were asked does not answer in time, or does not keep its promise, the
+// Nobody is left out while leases are too short for that, or by a member with more than manyTenures groups. If one of those that were asked does not answer in time, or does not keep its promise, the
 // others are asked at once.
 
 // spareTrips is how many round trips the promise of a voter that is left out outlasts the next round, in halves: one for a request that is
 // lost, and half of one for its repetition.
 const spareTrips = 3
 
+// manyTenures is how many groups a member leads at most that leaves voters out. When it dies, the promises to it lapse one after the other, and candidates whose
+// own lapses first are refused. For ten thousand groups that took half as long again as the failover itself.
+const manyTenures = 256
+
 // spare returns the voters that the present round leaves out, and remembers them.
 func (h *Holder) spare(now protocol.Time) (out protocol.Set) {
 	asked := h.prompt()
 	for i := range h.voters {
 		r := protocol.Rank(i)
-		if r == h.me.Rank || !asked.Has(r) || !h.lasts(now, r) {
+		if len(h.tenures) > manyTenures || r == h.me.Rank || !asked.Has(r) || !h.lasts(now, r) {
 			continue
 		}
 		asked.Remove(r)

@@ -1,6 +1,7 @@
 package lease
 
 import (
+	"fmt"
 	"slices"
 	"testing"
 	"time"
@@ -116,6 +117,22 @@ func TestVoterThatBeginsAnewIsReplacedAtOnce(t *testing.T) {
 	}
 	if got, want := c.led(0, "g").End, c.now.Add(c.cfg.hold(c.cfg.Lease)); got != want {
 		t.Errorf("until %v, want %v: the other voter was not asked", got, want)
+	}
+}
+
+func TestMemberWithManyGroupsAsksAll(t *testing.T) {
+	c := newCouncil(t, plain(3))
+	for i := range manyTenures {
+		c.try(0, protocol.Group(fmt.Sprint(i)))
+	}
+	if got := c.renew(); got.Len() != 1 {
+		t.Errorf("with %d groups: asks %v", manyTenures, got)
+	}
+	c.try(0, "one more")
+	for range 2 {
+		if got := c.renew(); got.Len() != 2 {
+			t.Errorf("with %d groups: asks %v", manyTenures+1, got)
+		}
 	}
 }
 
