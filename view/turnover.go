@@ -27,7 +27,7 @@ type Turnover struct {
 	Cause why.Cause `json:"cause"`
 	// Ended is how it ended, if a program of the asked agent led: that one knows more than the cause says.
 	Ended string `json:"ended,omitempty"`
-	// Seen says that To led already when this member first saw it, at At.
+	// Seen says that this member first saw To lead at At, and no leader before: To may have led for longer.
 	Seen bool `json:"first_seen,omitempty"`
 }
 
@@ -75,7 +75,7 @@ func (t *Tracker) Add(v *View, ended string) *Turnover {
 	if done.From == v.Leader && done.FromToken == v.Token && v.Token != 0 {
 		return nil // the same leadership: this member had only lost sight of it
 	}
-	done.Seen = first && !v.Mine
+	done.Seen = !v.Mine && (first || done.From == "" && (done.vague() || done.Cause.Why == why.Elected))
 	done.To, done.ToToken, done.Gap = v.Leader, v.Token, v.At.Sub(done.At)
 	if done.From == "" && done.Cause.Why == v.Cause.Why || done.Cause.Why == why.Started {
 		done.At, done.Gap = v.At, 0

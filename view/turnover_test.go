@@ -28,7 +28,8 @@ func TestAViewCompletesATurnover(t *testing.T) {
 		want  []string // of the turnovers that are complete, and of the open one
 	}{
 		"first seen":              {[]View{leads(0, "a", 1)}, []string{"a leads, as first seen here"}},
-		"the first leader":        {[]View{none(0, why.Started, ""), leads(time.Hour, "a", 1)}, []string{"a was elected"}},
+		"learned after the start": {[]View{none(0, why.Started, ""), leads(time.Hour, "a", 1)}, []string{"a leads, as first seen here"}},
+		"elected after the start": {[]View{none(0, why.Started, ""), mine}, []string{"a was elected"}},
 		"a program here is first": {[]View{mine}, []string{"a was elected"}},
 		"nobody yet":              {[]View{none(0, why.Started, "")}, nil},
 		"the cause of the end": {[]View{mine, none(time.Second, why.Suspected, "a"), none(2*time.Second, why.NoQuorum, ""), leads(3*time.Second, "b", 2)},

@@ -146,7 +146,7 @@ func (a *explanation) print(w io.Writer, now time.Time, named bool) {
 	}
 	switch {
 	case a.Seen:
-		fmt.Fprintf(w, "%s  %s led already%s when this member first saw it\n", at, a.To, a.with(" with token %d", a.ToToken))
+		fmt.Fprintf(w, "%s  %s leads%s, as first seen here: %s\n", at, a.To, a.with(" with token %d", a.ToToken), a.Means)
 		return
 	case a.first():
 		fmt.Fprintf(w, "%s  %s began to lead%s: %s\n", at, a.To, a.with(" with token %d", a.ToToken), a.Means)

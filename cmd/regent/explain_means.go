@@ -11,7 +11,7 @@ import (
 func (a *explanation) explain() {
 	switch {
 	case a.Seen:
-		a.Means, a.Do = "it led already when this member first saw it", ""
+		a.Means, a.Do = "this member saw no leader before, and does not know since when it leads", ""
 	case a.first():
 		a.Means, a.Do = "no member had led before, as far as this member knows", ""
 	case a.Ended != "" && a.Cause.Why == why.Resigned: // which is all that others know

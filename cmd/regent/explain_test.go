@@ -18,6 +18,12 @@ func changed(mode regent.Mode, after int, leader string, token uint64, cause reg
 		View: regent.View{Group: "g", Mode: mode, Leader: leader, Token: token, Cause: cause, At: time.Unix(1, 0).Add(time.Duration(after) * time.Millisecond)}}
 }
 
+// ledHere makes a change that of a program of the asked agent.
+func ledHere(c api.Change) api.Change {
+	c.Mine = true
+	return c
+}
+
 func because(k why.Kind, member string) regent.Cause { return regent.Cause{Why: k, Member: member} }
 
 // What is said of a change is what the agent that was asked can know, and the same in both forms.
@@ -34,22 +40,29 @@ func TestExplainClaimsNoMoreThanIsKnown(t *testing.T) {
 		unlooked bool // there is nothing to look at
 	}{
 		"first": {
-			changes:  []api.Change{changed("quorum", 0, "", 0, because(why.Started, "")), changed("quorum", 0, "a", 1, because(why.Elected, "a"))},
+			changes:  []api.Change{changed("quorum", 0, "", 0, because(why.Started, "")), ledHere(changed("quorum", 0, "a", 1, because(why.Elected, "a")))},
 			says:     []string{"a began to lead with token 1: no member had led before, as far as this member knows"},
 			means:    "no member had led before, as far as this member knows",
 			unlooked: true,
 		},
 		"first, after a crash": {
-			changes:  []api.Change{changed("quorum", 0, "", 0, because(why.Started, "")), changed("quorum", 0, "a", 461, because(why.Elected, "a"))},
+			changes:  []api.Change{changed("quorum", 0, "", 0, because(why.Started, "")), ledHere(changed("quorum", 0, "a", 461, because(why.Elected, "a")))},
 			says:     []string{"a began to lead with token 461: ", "token: 461 and not 1: tokens only grow; leaders that this agent has not seen"},
 			means:    "no member had led before, as far as this member knows",
 			unlooked: true,
 		},
 		"led before the agent was started": {
 			changes:  []api.Change{changed("quorum", 0, "b", 461, because(why.Elected, "b"))},
-			says:     []string{"b led already with token 461 when this member first saw it\n"},
+			says:     []string{"b leads with token 461, as first seen here: this member saw no leader before, and does not know since when it leads\n"},
 			saysNot:  "token: ",
-			means:    "it led already when this member first saw it",
+			means:    "this member saw no leader before, and does not know since when it leads",
+			unlooked: true,
+		},
+		"learned after the agent was started": {
+			changes:  []api.Change{changed("quorum", 0, "", 0, because(why.Started, "")), changed("quorum", 10, "b", 461, because(why.Elected, "b"))},
+			says:     []string{"b leads with token 461, as first seen here: this member saw no leader before, and does not know since when it leads\n"},
+			saysNot:  "token: ",
+			means:    "this member saw no leader before, and does not know since when it leads",
 			unlooked: true,
 		},
 		"gave up, seen from elsewhere": {
