@@ -251,6 +251,30 @@ func TestRemovedMemberLeavesInGoodOrder(t *testing.T) {
 	}
 }
 
+// N-VER: a guardian waits for the proofs of the leases, whatever configuration they are under.
+func TestProofsOfTheLeasesAreShown(t *testing.T) {
+	x, m, _ := alone(t)
+	x.Step(protocol.Campaign{Group: "g"})
+	me := protocol.Ident{Inc: m.Incarnation()}
+	for range 10 {
+		switch send := x.Last.Send; {
+		case len(x.Last.Persist) > 0:
+			x.Step(protocol.Persisted{})
+		case len(send) > 0: // to itself: it is alone
+			x.Receive(me, send[0].Message.Copy(), 0)
+		default:
+			x.Tick(x.Now.Add(ms))
+		}
+	}
+	if m.Proved() != 0 {
+		t.Fatalf("proved until %v before anybody asked", m.Proved())
+	}
+	x.Receive(me, &nerio.Verify{Nonce: 1, Group: "g", Length: 10 * ms}, 0)
+	if past := m.Proved().Sub(x.Now); past < 10*ms {
+		t.Errorf("proved until %v from now, want 10 ms and more", past)
+	}
+}
+
 // C-OUT: a program that campaigns before a member that was removed has closed begins no attempt.
 func TestRemovedMemberBeginsNoAttempt(t *testing.T) {
 	x, _, _ := alone(t)

@@ -17,6 +17,7 @@ import (
 type authority struct {
 	inc   protocol.Inc
 	begun bool
+	prove protocol.Time
 	next  protocol.Effects // of the next Step
 	took  []protocol.Event
 }
@@ -34,7 +35,7 @@ func (a *authority) Incarnation() protocol.Inc { return a.inc }
 func (a *authority) Votes() protocol.Time      { return 0 }
 func (a *authority) Closed() bool              { return false }
 func (a *authority) Begun() bool               { return a.begun }
-func (a *authority) Proved() protocol.Time     { return 0 }
+func (a *authority) Proved() protocol.Time     { return a.prove }
 
 func gatedConfig(members int) Config {
 	c := Default(0, members, 0)
@@ -58,6 +59,15 @@ func started(t *testing.T) (*Machine, *authority) {
 	a.inc = 1
 	drivetest.Step(m, 2, protocol.Persisted{})
 	return m, a
+}
+
+// N-VER: the guardian of a member with consistent groups waits for the proofs of its leases, too.
+func TestProofsOfTheAuthorityAreShown(t *testing.T) {
+	m, a := started(t)
+	a.prove = 700
+	if m.Proved() != 700 {
+		t.Errorf("proved until %v, want 700", m.Proved())
+	}
 }
 
 // meet lets the machine hear from a peer until the link is up; it returns the peer's end.

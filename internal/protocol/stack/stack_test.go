@@ -18,6 +18,7 @@ import (
 type fake struct {
 	inc   protocol.Inc
 	unfit bool
+	prove protocol.Time
 	next  protocol.Effects
 	got   []string
 	steps int
@@ -44,11 +45,18 @@ func (f *fake) Incarnation() protocol.Inc    { return f.inc }
 func (f *fake) Votes() protocol.Time         { return 0 }
 func (f *fake) Closed() bool                 { return f.unfit }
 func (f *fake) Owns(m protocol.Message) bool { return !m.(*word).elector }
-func (f *fake) Proved() protocol.Time        { return 0 }
+func (f *fake) Proved() protocol.Time        { return f.prove }
 func (f *fake) TakeUnfit() bool              { u := f.unfit; f.unfit = false; return u }
 func (f *fake) take() []string               { g := f.got; f.got = nil; return g }
 func trusts(who protocol.Rank) []protocol.View {
 	return []protocol.View{{Domain: protocol.Elector, Leader: protocol.Ident{Rank: who, Inc: 1}}}
+}
+
+// N-VER: a guardian waits for the proofs of the leases, whatever is stacked on them.
+func TestProofsOfTheAuthorityAreShown(t *testing.T) {
+	if m := stackOf(t, &fake{inc: 1, prove: 700}, nil); m.Proved() != 700 {
+		t.Errorf("proved until %v, want 700", m.Proved())
+	}
 }
 
 // stackOf returns the stack of b, of five.
