@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"os"
 
 	"github.com/regentproject/regent/internal/protocol"
 	"github.com/regentproject/regent/internal/runtime"
@@ -122,8 +123,9 @@ func (g *hostedGroup) campaign(ctx context.Context, c session.Candidate, after h
 		return nil, err
 	}
 	party.Take(ctx, party.Hold{
-		Until:  l.Until,
-		Number: l.Token(),
+		Until:   l.Until,
+		Number:  l.Token(),
+		Entrust: func(runner, cgroup *os.File) error { return g.member.entrust(l, runner, cgroup) },
 		Lapse: func(code protocol.CauseCode, member string) {
 			c := protocol.Cause{Code: code, Peer: protocol.Nobody}
 			if rank, ok := g.member.council().rank(member); ok {

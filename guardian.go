@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	goruntime "runtime"
 	"sync"
 
@@ -27,27 +28,117 @@ type guarded struct {
 	process *process.Guardian
 	// standing is the loop's own, as the page is.
 	standing *guardian.Standing
+	// leases are those of programs that may outlive this process, as those of an agent; nil: all act within the process.
+	leases *guardian.Leases
 	// changed says that letters have to be made anew.
 	changed chan struct{}
 	closing sync.Once
 }
 
-// startGuardian starts the guardian of a member, before anything can be led. A guardian that does not start costs speed only.
-func (m *Member) startGuardian() error {
+// keptGroups is how many groups a guardian can keep at a time. An agent that leads more is reported by none.
+const keptGroups = 1 << 14
+
+// startGuardian starts the guardian of a member, before anything can be led. A guardian that does not start costs speed only. Elsewhere says that programs
+// outside of this process see the leases.
+func (m *Member) startGuardian(elsewhere bool) error {
 	if !m.config.Guardian || mayLead(m.council().me()) != nil {
 		return nil
 	}
 	if _, ok := m.world.Clock.(*clock.Real); !ok {
 		return errors.New("config: guardian of a member in memory: it needs a process (leave Guardian off)")
 	}
-	p, err := process.Start(0, !m.config.NoRealtime)
+	slots := 0
+	if elsewhere {
+		slots = keptGroups
+	}
+	p, err := process.Start(slots, !m.config.NoRealtime)
 	if err != nil {
 		m.log.Warn("the guardian does not start: if this member dies, others wait until its leases expire", "err", err)
 		return nil
 	}
 	m.log.Info("the guardian watches this process", "pid", p.Pid())
 	m.guardian = &guarded{process: p, standing: guardian.NewStanding(p.Page()), changed: make(chan struct{}, 1)}
+	if elsewhere {
+		m.guardian.leases = guardian.NewLeases(p.Page())
+	}
 	return nil
+}
+
+// mirror returns one that has the guardian keep each lease before it is shown by another one.
+func (g *guarded) mirror(by runtime.Mirror, lease clock.Clock) runtime.Mirror {
+	if g == nil || g.leases == nil {
+		return by
+	}
+	return keptLeases{by, g.leases, lease}
+}
+
+// A keptLeases keeps the leases that a mirror shows. It is the loop's own.
+type keptLeases struct {
+	runtime.Mirror
+	leases *guardian.Leases
+	clock  clock.Clock
+}
+
+func (k keptLeases) Extended(h protocol.HorizonID, until protocol.Time) {
+	k.leases.Shown(until)
+	k.Mirror.Extended(h, until)
+}
+
+func (k keptLeases) Behind(g protocol.Group, token uint64, h protocol.HorizonID) {
+	k.leases.Begins(k.clock.Now(), g)
+	k.Mirror.Behind(g, token, h)
+}
+
+func (k keptLeases) Fixed(g protocol.Group, token uint64, until protocol.Time) {
+	k.leases.Shown(until)
+	k.leases.Begins(k.clock.Now(), g)
+	k.Mirror.Fixed(g, token, until)
+}
+
+func (k keptLeases) Ended(g protocol.Group, token uint64) {
+	k.Mirror.Ended(g, token)
+	k.leases.Ended(k.clock.Now(), g)
+}
+
+// entrust has the guardian look for the program of a lease once this process is dead. Without a guardian it does nothing.
+func (m *Member) entrust(l *runtime.Lease, runner, cgroup *os.File) error {
+	g := m.guardian
+	if g == nil || g.leases == nil {
+		return nil
+	}
+	found := make(chan uint64, 1)
+	if err := m.loop.Do(func(protocol.Time) {
+		select {
+		case <-l.Over():
+			found <- 0 // the group may have another tenure by now
+		default:
+			found <- g.leases.Tenure(l.Group().Name)
+		}
+	}); err != nil {
+		return err
+	}
+	select {
+	case tenure := <-found:
+		if tenure == 0 {
+			return nil
+		}
+		return g.process.Entrust(tenure, runner, cgroup)
+	case <-m.loop.Ended():
+		return ErrClosed
+	}
+}
+
+// watches says whether the guardian runs.
+func (g *guarded) watches() bool {
+	if g == nil {
+		return false
+	}
+	select {
+	case <-g.process.Ended():
+		return false
+	default:
+		return true
+	}
 }
 
 // options has the loop and the port show the guardian what it needs to know before it leaves.

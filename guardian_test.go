@@ -3,6 +3,8 @@ package regent
 import (
 	"errors"
 	"log/slog"
+	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -11,6 +13,7 @@ import (
 	"github.com/regentproject/regent/internal/clock"
 	"github.com/regentproject/regent/internal/guardian"
 	"github.com/regentproject/regent/internal/protocol"
+	"github.com/regentproject/regent/internal/runtime"
 	"github.com/regentproject/regent/internal/runtime/world"
 )
 
@@ -24,8 +27,57 @@ func TestGuardianIsOfACouncil(t *testing.T) {
 func TestGuardianNeedsAProcess(t *testing.T) {
 	m := &Member{config: Config{Guardian: true}, world: world.World{Clock: clock.Package()}}
 	m.present.Store(&council{peers: []Peer{{Name: "a"}}})
-	if err := m.startGuardian(); err == nil || !strings.Contains(err.Error(), "memory") {
+	if err := m.startGuardian(false); err == nil || !strings.Contains(err.Error(), "memory") {
 		t.Errorf("in memory: %v", err)
+	}
+}
+
+// spyMirror notes which groups the guardian would keep when each call comes.
+type spyMirror struct {
+	runtime.Mirror
+	kept func() []protocol.Group
+	seen map[string][]protocol.Group
+}
+
+func (s *spyMirror) Behind(protocol.Group, uint64, protocol.HorizonID) { s.seen["behind"] = s.kept() }
+func (s *spyMirror) Fixed(protocol.Group, uint64, protocol.Time)       { s.seen["fixed"] = s.kept() }
+func (s *spyMirror) Extended(protocol.HorizonID, protocol.Time)        {}
+func (s *spyMirror) Ended(protocol.Group, uint64)                      { s.seen["ended"] = s.kept() }
+
+// memory is a page of a guardian.
+type pageMemory []uint64
+
+func (m pageMemory) Len() int              { return len(m) }
+func (m pageMemory) Load(i int) uint64     { return m[i] }
+func (m pageMemory) Store(i int, v uint64) { m[i] = v }
+
+// A program may act as soon as it can see its lease, and until the last end that it may have seen.
+func TestGroupOfAProgramElsewhereIsKeptFromBeforeItsLeaseIsShown(t *testing.T) {
+	w := make(pageMemory, guardian.Size(4))
+	page, err := guardian.NewPage(w, 4)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lease := clock.Package()
+	spy := &spyMirror{seen: make(map[string][]protocol.Group), kept: func() []protocol.Group {
+		s, err := guardian.Read(w)
+		if err != nil {
+			t.Fatal(err)
+		}
+		kept, _ := s.Keeps(nil)
+		return kept
+	}}
+	m := (&guarded{leases: guardian.NewLeases(page)}).mirror(spy, lease)
+	m.Fixed("a", 1, 0)
+	m.Behind("b", 1, 7)
+	m.Extended(7, lease.Now().Add(time.Hour))
+	m.Ended("b", 1)
+	want := map[string][]protocol.Group{"fixed": {"a"}, "behind": {"a", "b"}, "ended": {"a", "b"}}
+	if !reflect.DeepEqual(spy.seen, want) {
+		t.Errorf("kept %v, want %v", spy.seen, want)
+	}
+	if kept := spy.kept(); !slices.Equal(kept, want["ended"]) {
+		t.Errorf("keeps %q after the lease, which lasts an hour", kept)
 	}
 }
 
@@ -33,7 +85,7 @@ func TestGuardianNeedsAProcess(t *testing.T) {
 func TestWitnessHasNoGuardian(t *testing.T) {
 	m := &Member{config: Config{Guardian: true}, world: world.World{Clock: clock.Package()}}
 	m.present.Store(&council{peers: []Peer{{Name: "a", Witness: true}}})
-	if err := m.startGuardian(); err != nil || m.guardian != nil {
+	if err := m.startGuardian(false); err != nil || m.guardian != nil {
 		t.Errorf("%v, %v", m.guardian, err)
 	}
 }

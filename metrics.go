@@ -59,6 +59,7 @@ func (m *Member) Metrics() iter.Seq[Metric] {
 			g.count("regent_accusations_total", "words of peers on later incarnations of this member that it did not act on", float64(m.accused.counts(reason)), "reason", reason)
 		}
 		g.put("regent_healthy", "1 if the member is fit to lead", bit(s.HealthProblem == ""))
+		g.put("regent_guardian", "1 if a guardian watches the member's process", bit(s.Guardian))
 		g.put("regent_drained", "1 if an operator keeps the member from leading", bit(s.Drained))
 		g.count("regent_stray_messages_total", "messages for groups that are not open here", float64(m.loop.Stats().Strays.Load()))
 		g.put("regent_incarnation", "number of this start of the member", float64(s.Incarnation))

@@ -125,7 +125,7 @@ func (m *Member) begin(ctx context.Context, saved []byte, chosen *agreed.Chosen,
 	if err := m.first(); err != nil {
 		return err
 	}
-	if err := m.startGuardian(); err != nil {
+	if err := m.startGuardian(world.MirrorFrom(ctx) != nil); err != nil {
 		return err
 	}
 	return m.run(ctx, saved, chosen, founder, waiter)
@@ -230,7 +230,7 @@ func (m *Member) run(ctx context.Context, saved []byte, chosen *agreed.Chosen, f
 		return err
 	}
 	m.groupTable = runtime.NewGroupTable(runtime.GroupTableOptions{Guard: t.Guard, Grace: m.config.StopWithin, Late: m.world.Clock.Late,
-		Elector: func(v *protocol.View) { m.noteAccess(modeCouncil, "", v.Leader, v.Cause.Code) }, Mirror: world.MirrorFrom(ctx)})
+		Elector: func(v *protocol.View) { m.noteAccess(modeCouncil, "", v.Leader, v.Cause.Code) }, Mirror: m.guardian.mirror(world.MirrorFrom(ctx), m.world.Clock)})
 	port := m.portOptions(all, founder)
 	port.Wire, port.Rates, port.Summary = packets, rates, summary
 	o := runtime.Options{Self: me.Rank, Name: m.config.Name, Rho: t.rho(),

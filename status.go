@@ -94,6 +94,8 @@ type Status struct {
 	ClockFault bool `json:"clock_fault"`
 	// Realtime says that the member's thread has real-time scheduling.
 	Realtime bool `json:"realtime"`
+	// Guardian says that a guardian watches the member's process (docs/guardian.md).
+	Guardian bool `json:"guardian"`
 	// The member woke up too late PauseCount times: its own pauses, which cost leases. Half of them were not above PauseMedian, and 99 % not above PauseP99.
 	PauseCount   uint64        `json:"pause_count"`
 	PauseMedian  time.Duration `json:"pause_median_ns"`
@@ -235,7 +237,7 @@ func (m *Member) Status() Status {
 	stats := m.loop.Stats()
 	local := m.localConfig(1)
 	out := Status{Name: m.config.Name, CouncilID: m.id().String(), Incarnation: uint64(stats.Inc()), Waiting: m.waiting(context.Background()),
-		Realtime: stats.Scheduling() == thread.Realtime, ClockFault: m.clockBad.Load(), Drained: m.drained.Load(), NoAccess: m.access.any(m.world.Clock.Now()), Accused: m.accused.current(m.world.Clock.Now()), Leading: m.groupTable.Leading(), QuorumVotes: m.council().quorumVotes(), Kappa: local.Kappa(),
+		Realtime: stats.Scheduling() == thread.Realtime, Guardian: m.guardian.watches(), ClockFault: m.clockBad.Load(), Drained: m.drained.Load(), NoAccess: m.access.any(m.world.Clock.Now()), Accused: m.accused.current(m.world.Clock.Now()), Leading: m.groupTable.Leading(), QuorumVotes: m.council().quorumVotes(), Kappa: local.Kappa(),
 		PauseCount: stats.Late.Count(), PauseMedian: stats.Late.Quantile(0.5), PauseP99: stats.Late.Quantile(0.99), PauseLongest: stats.Late.Longest()}
 	now := m.world.Clock.Now()
 	if day := stats.Late.Day(now); day.Length > 0 {

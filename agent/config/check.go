@@ -441,7 +441,7 @@ func (f *File) Regent() (regent.Config, error) {
 		return regent.Config{}, err
 	}
 	c := regent.Config{Name: f.Name, CouncilID: f.CouncilID, Dir: f.Dir, Bootstrap: f.Bootstrap, Timing: t, Bind: f.Bind,
-		Elector: elector.Kind(f.Elector), Prefer: f.Prefer, Balance: f.Balance, Calm: f.Calm, Consistent: f.Consistent, NoRealtime: f.Realtime != nil && !*f.Realtime,
+		Elector: elector.Kind(f.Elector), Prefer: f.Prefer, Balance: f.Balance, Calm: f.Calm, Consistent: f.Consistent, NoRealtime: f.Realtime != nil && !*f.Realtime, Guardian: f.Guardian,
 		LocalMajority: f.LocalMajority, LocalTurns: f.LocalTurns, LocalTree: f.LocalTree,
 		ElectorFaults: f.ElectorFaults, ElectorPatience: f.ElectorPatience, QuorumVotes: f.QuorumVotes,
 		StopWithin: longestStop}

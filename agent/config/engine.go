@@ -54,7 +54,7 @@ func (f *File) checkEngine(fail failer) {
 	for _, k := range []struct {
 		key string
 		set bool
-	}{{"council", len(f.Council) > 0}, {"join", len(f.Join) > 0}, {"council_id", f.CouncilID != ""}, {"key_file", f.KeyFile != ""}, {"bind", f.Bind != ""}, {"bootstrap", f.Bootstrap},
+	}{{"council", len(f.Council) > 0}, {"join", len(f.Join) > 0}, {"council_id", f.CouncilID != ""}, {"key_file", f.KeyFile != ""}, {"bind", f.Bind != ""}, {"bootstrap", f.Bootstrap}, {"guardian", f.Guardian},
 		{"elector", f.Elector != ""}, {"prefer", f.Prefer != 0}, {"balance", f.Balance}, {"consistent", f.Consistent}, {"quorum_votes", f.QuorumVotes != 0},
 		{"profile", f.Profile != ""}, {"groups", len(f.Groups) > 0}, {"leases", len(f.Leases) > 0}, {"lease", f.Lease != 0}} {
 		if k.set {

@@ -18,7 +18,7 @@ func TestAFileWithAnEngineHasNoCouncil(t *testing.T) {
 	if err != nil || len(c.Council) != 0 || c.Timing.Lease != engine.DefaultLease || f.ProgramLease() != 0 {
 		t.Errorf("%+v (%v)", c, err)
 	}
-	for _, key := range []string{"profile: lan", "elector: rank", "lease: 10s", "consistent: true", "key_file: /k", "council: [{name: a, address: \"127.0.0.1:7401\"}]",
+	for _, key := range []string{"profile: lan", "elector: rank", "lease: 10s", "consistent: true", "key_file: /k", "guardian: true", "council: [{name: a, address: \"127.0.0.1:7401\"}]",
 		"groups: [{name: g, mode: local}]"} {
 		name, _, _ := strings.Cut(key, ":")
 		if _, err := parse("name: a\nengine: {kind: postgres, address: x}\n" + key + "\n"); err == nil || !strings.Contains(err.Error(), name+" is of a council") {

@@ -40,6 +40,8 @@ type File struct {
 	Bind string `yaml:"bind"`
 	// Realtime asks for real-time scheduling; unset: yes.
 	Realtime *bool `yaml:"realtime"`
+	// Guardian has a process watch the agent's, and report its death.
+	Guardian bool `yaml:"guardian"`
 
 	// Profile names the constants to start from, and Timing sets single ones.
 	Profile string `yaml:"profile"`

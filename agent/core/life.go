@@ -125,7 +125,23 @@ func (c *Candidate) announce(e tenure.Effect) {
 	}
 	c.Notifier.Leads(c)
 	c.Keeper.Leads(c)
-	c.work.put(func() { c.agent.logElection(c) })
+	c.work.put(func() { c.agent.logElection(c); c.entrust() })
+}
+
+// entrust has the guardian look for the program if this process dies. The program may run by now: until the guardian has it, the group is kept. Lost hooks
+// act for nobody, but the next leader may rely on them: a group with hooks stays kept.
+func (c *Candidate) entrust() {
+	if c.Tree == nil || c.Hooks > 0 || c.hold.Entrust == nil {
+		return
+	}
+	ref := c.Tree.Ref()
+	runner, cgroup, err := ref.Witnesses()
+	if err == nil && runner != nil {
+		err = errors.Join(c.hold.Entrust(runner, cgroup), runner.Close(), cgroup.Close())
+	}
+	if err != nil {
+		c.agent.Log.Debug("the guardian does not look for a program", "group", c.Group, "pid", c.Pid, "err", err)
+	}
 }
 
 // log writes what the machine finds worth a line.

@@ -5,6 +5,8 @@
 //
 //	page.go   what the member leaves in shared memory
 //	proof.go  when the process is dead
+//	leases.go which groups a member keeps that leads for programs outside of its process
+//	program.go  when such a program is gone
 //	duty.go   when which reports leave
 //	standing.go  whether a member may be reported at all: not after a snapshot, until its guardian has new letters
 //
@@ -13,6 +15,10 @@
 // A report releases the groups that the dead member led, except those that it keeps, because something outside of the process may still
 // act for them. Unknown is kept. The member states on the page that all its groups are led within its process only, and lists the groups that
 // are not. It does both before it publishes a lease. Without the statement a guardian reports nothing.
+//
+// An agent leads for programs that outlive it. Its page keeps every group that it leads, from before the lease is published until after the last end that
+// was shown to any program. A kept group is released after all if its program is proven gone: the runner, which starts it, is dead, and the cgroup of what it started
+// is empty afterwards. The page has a number for each tenure, so that a proof about an earlier program of the group never counts for the next one.
 //
 // A page that the member was about to change when it died is not read: the guardian reports nothing.
 //

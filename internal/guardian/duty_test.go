@@ -14,7 +14,7 @@ const second = protocol.Time(time.Second)
 func play(t *testing.T, d *Duty, now protocol.Time, s *Statement, wrong error) (sent []protocol.Time) {
 	t.Helper()
 	for range 100 {
-		do, at := d.Next(now, s, wrong)
+		do, at := d.Next(now, s, wrong, 0)
 		switch do {
 		case End:
 			return sent
@@ -50,10 +50,10 @@ func TestNoReportBeforeAProofHasExpired(t *testing.T) {
 func TestNoReportAtTheLastInstantOfAProof(t *testing.T) {
 	s := &Statement{Mode: WithinProcess, Proof: second}
 	d := &Duty{}
-	if do, at := d.Next(second, s, nil); do != Wait || at != second+1 {
+	if do, at := d.Next(second, s, nil, 0); do != Wait || at != second+1 {
 		t.Errorf("got %v until %v", do, at)
 	}
-	if do, _ := d.Next(second+1, s, nil); do != Send {
+	if do, _ := d.Next(second+1, s, nil, 0); do != Send {
 		t.Errorf("got %v once the proof has expired", do)
 	}
 }
@@ -79,7 +79,7 @@ func TestNothingIsReportedThatIsNotKnown(t *testing.T) {
 func TestLateGuardianSendsTheRest(t *testing.T) {
 	s := &Statement{Mode: WithinProcess}
 	d := &Duty{}
-	d.Next(second, s, nil)
+	d.Next(second, s, nil, 0)
 	if sent := play(t, d, 2*second, s, nil); len(sent) != 9 || sent[8] != 2*second {
 		t.Errorf("sent at %v", sent)
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/regentproject/regent/internal/page"
 	"github.com/regentproject/regent/internal/protocol"
@@ -23,9 +24,10 @@ import (
 //	7                      zero
 //	8 to 15                for the wake of the guardian
 //	16 + r                 the number of the last packet to the member of rank r, for 1,000 ranks
-//	Z + 33 s               slot s, behind the ranks: the length of the name of a kept group, zero if none has it
-//	Z + 33 s + 1 to + 32   the name, padded with zeros
-const format uint64 = 'R'<<56 | 'e'<<48 | 'g'<<40 | 'e'<<32 | 'n'<<24 | 't'<<16 | 'G'<<8 | 1
+//	Z + 34 s               slot s, behind the ranks: the length of the name of a kept group, zero if none has it
+//	Z + 34 s + 1           the number of its tenure, zero if nothing can prove that it is over
+//	Z + 34 s + 2 to + 33   the name, padded with zeros
+const format uint64 = 'R'<<56 | 'e'<<48 | 'g'<<40 | 'e'<<32 | 'n'<<24 | 't'<<16 | 'G'<<8 | 2
 
 const (
 	wordFormat = iota
@@ -44,7 +46,9 @@ const (
 	headerWords = WakeWord + WakeWords
 	slotsWord   = headerWords + protocol.MaxMembers
 	nameWords   = maxName / 8
-	slotWords   = 1 + nameWords
+	slotTenure  = 1
+	slotName    = 2
+	slotWords   = slotName + nameWords
 	maxName     = 256
 	maxSlots    = 1 << 20
 )
@@ -67,12 +71,17 @@ func Size(slots int) int { return slotsWord + slots*slotWords }
 // A Page is the member's side. It is not safe for use by several goroutines at once.
 type Page struct {
 	words page.Words
-	// kept has the slot of each kept group, or noSlot, and how many times it is kept; free are the slots that none has.
-	kept map[protocol.Group]keptGroup
-	free []int
+	// kept are the groups that are kept; free are the slots that none has, and tenures is the number of the last tenure.
+	kept    map[protocol.Group]keptGroup
+	free    []int
+	tenures uint64
 }
 
-type keptGroup struct{ slot, times int }
+// A keptGroup is in a slot, or in noSlot. The tenure is the number on the page.
+type keptGroup struct {
+	slot   int
+	tenure uint64
+}
 
 const noSlot = -1
 
@@ -106,54 +115,67 @@ func (p *Page) Prove(until protocol.Time) {
 	}
 }
 
-// Keep says that something outside of the process may act for a group. It comes before a lease of the group is published. A group that is kept twice
-// is kept until Forget was called twice.
-func (p *Page) Keep(group protocol.Group) {
+// Keep says that something outside of the process may act for a group. It comes before a lease of the group is published. It returns the number of the
+// tenure, by which the guardian knows a program; zero: the page cannot say it. A group that is kept stays so, with its number.
+func (p *Page) Keep(group protocol.Group) (tenure uint64) {
 	k, known := p.kept[group]
 	if !known {
-		k.slot = p.list(group)
+		p.tenures++
+		k = p.list(group, p.tenures)
+		p.kept[group] = k
 	}
-	k.times++
+	return k.tenure
+}
+
+// Entangle says that the group has another tenure although something of an earlier one may still act: no proof that one of them is over counts.
+func (p *Page) Entangle(group protocol.Group) {
+	k, known := p.kept[group]
+	if !known || k.slot == noSlot {
+		return
+	}
+	k.tenure = 0
+	p.words.Store(slotWord(k.slot)+slotTenure, 0)
 	p.kept[group] = k
 }
 
-// Forget takes a Keep back. It comes after the last lease of the group is over.
+// Tenure returns the number of the tenure of a group; zero: none is known by a number.
+func (p *Page) Tenure(group protocol.Group) uint64 { return p.kept[group].tenure }
+
+// Forget takes a Keep back. It comes once nothing may act for the group by a lease of this member.
 func (p *Page) Forget(group protocol.Group) {
 	k, known := p.kept[group]
 	switch {
 	case !known:
 		return
-	case k.times > 1:
-		k.times--
-		p.kept[group] = k
-		return
 	case k.slot == noSlot:
 		p.words.Store(wordUnlisted, p.words.Load(wordUnlisted)-1)
 	default:
 		p.words.Store(slotWord(k.slot), 0)
+		p.words.Store(slotWord(k.slot)+slotTenure, 0)
 		p.free = append(p.free, k.slot)
 	}
 	delete(p.kept, group)
 }
 
 // list gives a group a slot. If there is none, the page says so: then every group is kept.
-func (p *Page) list(group protocol.Group) (slot int) {
+func (p *Page) list(group protocol.Group, tenure uint64) keptGroup {
 	if len(p.free) == 0 || group == "" || len(group) > maxName {
 		p.words.Store(wordUnlisted, p.words.Load(wordUnlisted)+1)
-		return noSlot
+		return keptGroup{slot: noSlot}
 	}
-	slot = p.free[len(p.free)-1]
+	slot := p.free[len(p.free)-1]
 	p.free = p.free[:len(p.free)-1]
 	edition := p.words.Load(wordEdition)
 	p.words.Store(wordEdition, edition+1)
 	var name [maxName]byte
 	copy(name[:], group)
 	for i := range nameWords {
-		p.words.Store(slotWord(slot)+1+i, binary.LittleEndian.Uint64(name[8*i:]))
+		p.words.Store(slotWord(slot)+slotName+i, binary.LittleEndian.Uint64(name[8*i:]))
 	}
+	p.words.Store(slotWord(slot)+slotTenure, tenure)
 	p.words.Store(slotWord(slot), uint64(len(group)))
 	p.words.Store(wordEdition, edition+2)
-	return slot
+	return keptGroup{slot, tenure}
 }
 
 func slotWord(slot int) int { return slotsWord + slot*slotWords }
@@ -164,7 +186,13 @@ type Statement struct {
 	// Proof is until when a proof may be believed.
 	Proof protocol.Time
 	// Kept are the groups that something outside of the process may act for, in ascending order.
-	Kept []protocol.Group
+	Kept []Kept
+}
+
+// A Kept group has a tenure with a number; zero: nothing proves that it is over.
+type Kept struct {
+	Group  protocol.Group
+	Tenure uint64
 }
 
 // errTorn says that the member died while it changed the page.
@@ -202,10 +230,20 @@ func Read(w page.Words) (s Statement, err error) {
 		}
 		var name [maxName]byte
 		for i := range nameWords {
-			binary.LittleEndian.PutUint64(name[8*i:], w.Load(slotWord(slot)+1+i))
+			binary.LittleEndian.PutUint64(name[8*i:], w.Load(slotWord(slot)+slotName+i))
 		}
-		s.Kept = append(s.Kept, protocol.Group(name[:n]))
+		s.Kept = append(s.Kept, Kept{protocol.Group(name[:n]), w.Load(slotWord(slot) + slotTenure)})
 	}
-	slices.Sort(s.Kept)
+	slices.SortFunc(s.Kept, func(x, y Kept) int { return strings.Compare(string(x.Group), string(y.Group)) })
 	return s, nil
+}
+
+// Holds returns whether the page has a tenure, which can be over a moment later.
+func Holds(w page.Words, tenure uint64) bool {
+	for slot := range int(min(w.Load(wordSlots), maxSlots)) {
+		if w.Len() >= Size(slot+1) && w.Load(slotWord(slot)+slotTenure) == tenure {
+			return true
+		}
+	}
+	return false
 }

@@ -8,6 +8,7 @@
 //	kill_linux.go     signals: at once, and after a walk
 //	find_linux.go     who belongs to a tree
 //	holder_linux.go   who holds an address after the tree
+//	witness_linux.go  what proves its end to a process that only waits for it
 //	verify_linux.go   what to believe of a tree that another process claims
 //	proc_linux.go     reading /proc
 //	cgroup_linux.go   a cgroup for each tree, where that is possible

@@ -5,6 +5,7 @@
 //	self_linux.go   the guardian's side
 //	wake_linux.go   what wakes the guardian before the memory of the member is freed
 //	scan_linux.go   the threads of a process
+//	trust_linux.go  programs that can be proven gone
 //
 // # How it starts
 //
@@ -20,7 +21,8 @@
 //
 // # What it has
 //
-// A pidfd of the member, the page, and a socket on which the member hands over letters. All other descriptors are closed, standard streams are
+// A pidfd of the member, the page, and a socket on which the member hands over letters, and for each program that can be proven gone a pidfd of its runner and the
+// cgroup.events of what that has started. All other descriptors are closed, standard streams are
 // /dev/null, the directory is the root. It opens a socket for each address family to send from. It has a session of its own, so the signals of a terminal do not reach
 // it, and it ignores SIGTERM, SIGINT and SIGHUP: it ends with the member. A guardian that starts as root becomes the user and group 65534. Other processes
 // of its user cannot read its memory.

@@ -22,9 +22,30 @@ type Voter struct {
 // maxLetters bounds a message with letters.
 const maxLetters = 1 << 18
 
-// encode writes what a guardian is told: for each voter the letter, its rank, and its addresses, each behind its length.
+// The first byte of a message: letters follow, or the number of a tenure, with a pidfd of the runner and the cgroup.events of what it started.
+const (
+	aboutVoters  = 'v'
+	aboutProgram = 'p'
+)
+
+// programFiles is how many descriptors come with a program.
+const programFiles = 2
+
+func encodeProgram(tenure uint64) []byte {
+	return binary.BigEndian.AppendUint64([]byte{aboutProgram}, tenure)
+}
+
+// decodeProgram returns the number of the tenure; zero: the message is about none.
+func decodeProgram(b []byte) (tenure uint64) {
+	if len(b) != 1+8 || b[0] != aboutProgram {
+		return 0
+	}
+	return binary.BigEndian.Uint64(b[1:])
+}
+
+// encode writes what a guardian is told of voters: for each the letter, its rank, and its addresses, each behind its length.
 func encode(voters []Voter) []byte {
-	var b []byte
+	b := []byte{aboutVoters}
 	for i := range voters {
 		v := &voters[i]
 		b = append(append(b, v.Letter.Head[:]...), v.Letter.Key[:]...)
@@ -42,6 +63,10 @@ var errLetters = errors.New("guardian: malformed letters")
 
 // decode reads what encode wrote.
 func decode(b []byte) (voters []Voter, err error) {
+	if len(b) == 0 || b[0] != aboutVoters {
+		return nil, errLetters
+	}
+	b = b[1:]
 	uvarint := func(most uint64) int {
 		n, size := binary.Uvarint(b)
 		if size <= 0 || n > most {

@@ -20,6 +20,19 @@ func TestLettersComeBack(t *testing.T) {
 	}
 }
 
+func TestProgramIsNoLetter(t *testing.T) {
+	b := encodeProgram(77)
+	if n := decodeProgram(b); n != 77 {
+		t.Errorf("tenure %d comes back", n)
+	}
+	if _, err := decode(b); err == nil {
+		t.Error("a program is read as letters")
+	}
+	if n := decodeProgram(encode(someVoters)); n != 0 {
+		t.Errorf("letters are read as the program of tenure %d", n)
+	}
+}
+
 func FuzzLetters(f *testing.F) {
 	whole := encode(someVoters)
 	for n := 0; n < len(whole); n += 40 {

@@ -164,7 +164,7 @@ func (g *Guardian) Tell(voters []Voter) error {
 	message := encode(voters)
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if string(message) == g.told || len(message) == 0 {
+	if string(message) == g.told || len(voters) == 0 {
 		return nil
 	}
 	if len(message) > maxLetters {
@@ -175,6 +175,40 @@ func (g *Guardian) Tell(voters []Voter) error {
 		return fmt.Errorf("guardian: letters: %w", err)
 	}
 	g.told = string(message)
+	return nil
+}
+
+// Entrust has the guardian look, once this process is dead, whether the program of a tenure is gone: runner is a pidfd of what starts it, and cgroup is
+// the open cgroup.events of what it has started. The files remain the caller's.
+func (g *Guardian) Entrust(tenure uint64, runner, cgroup *os.File) error {
+	var fds []int
+	for _, f := range []*os.File{runner, cgroup} {
+		raw, err := f.SyscallConn()
+		if err != nil {
+			return err
+		}
+		if err := raw.Control(func(fd uintptr) { fds = append(fds, int(fd)) }); err != nil {
+			return err
+		}
+	}
+	rights := unix.UnixRights(fds...)
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	raw, err := g.socket.SyscallConn()
+	if err != nil {
+		return err
+	}
+	_ = g.socket.SetWriteDeadline(time.Now().Add(tellWithin))
+	var inner error
+	err = raw.Write(func(fd uintptr) bool {
+		inner = unix.Sendmsg(int(fd), encodeProgram(tenure), rights, nil, unix.MSG_NOSIGNAL)
+		return !errors.Is(inner, unix.EAGAIN) && !errors.Is(inner, unix.EINTR)
+	})
+	runtime.KeepAlive(runner)
+	runtime.KeepAlive(cgroup)
+	if err := errors.Join(err, inner); err != nil {
+		return fmt.Errorf("guardian: a program: %w", err)
+	}
 	return nil
 }
 

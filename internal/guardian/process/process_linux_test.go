@@ -20,6 +20,7 @@ import (
 	"github.com/regentproject/regent/internal/guardian"
 	"github.com/regentproject/regent/internal/obituary"
 	"github.com/regentproject/regent/internal/protocol"
+	"golang.org/x/sys/unix"
 )
 
 // memberVar makes this program a member with a guardian: its value is the address of the voter.
@@ -56,6 +57,10 @@ func member(addr string) error {
 		switch words[0] {
 		case "keep":
 			g.Page().Keep(protocol.Group(words[1]))
+		case "entrust":
+			if err := entrust(g, words[1:]); err != nil {
+				return err
+			}
 		case "prove":
 			d, _ := time.ParseDuration(words[1])
 			lease, err := clock.System()
@@ -80,6 +85,21 @@ func member(addr string) error {
 		fmt.Println("done", len(ballast))
 	}
 	return nil
+}
+
+// entrust hands over a program: its group, the process of its runner, and a file that stands for its cgroup.events.
+func entrust(g *Guardian, words []string) error {
+	pid, _ := strconv.Atoi(words[1])
+	fd, err := unix.PidfdOpen(pid, 0)
+	if err != nil {
+		return err
+	}
+	runner := os.NewFile(uintptr(fd), "runner")
+	cgroup, err := os.Open(words[2])
+	if err != nil {
+		return err
+	}
+	return errors.Join(g.Entrust(g.Page().Keep(protocol.Group(words[0])), runner, cgroup), runner.Close(), cgroup.Close())
 }
 
 // A guarded is a member in a process of its own, with the voter that its guardian reports to.
@@ -235,6 +255,84 @@ func TestKeptGroupsAreInTheReport(t *testing.T) {
 	g.kill()
 	if r, ok := g.await(); !ok || !slices.Equal(r.Kept, []protocol.Group{"billing"}) || r.Covers("billing") || !r.Covers("other") {
 		t.Fatalf("got %+v, %t", r, ok)
+	}
+}
+
+// program is a runner, and a file that stands for the cgroup.events of what it has started.
+func program(t *testing.T) (runner *exec.Cmd, events string) {
+	t.Helper()
+	runner = exec.Command("sleep", "1000")
+	if err := runner.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = runner.Process.Kill(); _ = runner.Wait() })
+	events = filepath.Join(t.TempDir(), "cgroup.events")
+	populate(t, events, "1")
+	return runner, events
+}
+
+func populate(t *testing.T, events, value string) {
+	t.Helper()
+	if err := os.WriteFile(events, []byte("populated "+value+"\nfrozen 0\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// awaitRelease returns the first report that releases a group, and false if the guardian ends without one.
+func (g *guarded) awaitRelease(group protocol.Group) (obituary.Report, bool) {
+	g.Helper()
+	for {
+		r, ok := g.await()
+		if !ok || r.Covers(group) {
+			return r, ok
+		}
+	}
+}
+
+func TestGroupOfAProgramThatDiesWithTheMemberIsReleased(t *testing.T) {
+	t.Parallel()
+	g := newGuarded(t)
+	runner, events := program(t)
+	g.order("keep", "session")
+	g.order("entrust", "billing", strconv.Itoa(runner.Process.Pid), events)
+	g.kill()
+	if r, ok := g.await(); !ok || !slices.Equal(r.Kept, []protocol.Group{"billing", "session"}) {
+		t.Fatalf("while the program lives: %+v, %t", r, ok)
+	}
+	populate(t, events, "0")
+	if err := runner.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = runner.Wait() // its number is free
+	if r, ok := g.awaitRelease("billing"); !ok || !slices.Equal(r.Kept, []protocol.Group{"session"}) {
+		t.Fatalf("once it is gone: %+v, %t", r, ok)
+	}
+	g.awaitEnd()
+}
+
+func TestGroupIsKeptWhileTheRunnerLivesOrItsCgroupIsOccupied(t *testing.T) {
+	t.Parallel()
+	g := newGuarded(t)
+	lives, empty := program(t)
+	populate(t, empty, "0")
+	dead, occupied := program(t)
+	g.order("entrust", "living", strconv.Itoa(lives.Process.Pid), empty)
+	g.order("entrust", "occupied", strconv.Itoa(dead.Process.Pid), occupied)
+	if err := dead.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	g.kill()
+	for reports := 0; ; reports++ {
+		r, ok := g.await()
+		if !ok {
+			if reports == 0 {
+				t.Error("no report: the test shows nothing")
+			}
+			break
+		}
+		if !slices.Equal(r.Kept, []protocol.Group{"living", "occupied"}) {
+			t.Fatalf("got %+v", r)
+		}
 	}
 }
 

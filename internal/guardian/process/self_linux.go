@@ -18,6 +18,7 @@ import (
 	"github.com/regentproject/regent/internal/obituary"
 	"github.com/regentproject/regent/internal/page"
 	"github.com/regentproject/regent/internal/page/shared"
+	"github.com/regentproject/regent/internal/protocol"
 	"github.com/regentproject/regent/internal/runtime/thread"
 	"golang.org/x/sys/unix"
 )
@@ -79,6 +80,7 @@ type self struct {
 	mu     sync.Mutex // of what follows, and of reading letters; whoever proves the death never unlocks it
 	voters []Voter
 	buf    []byte
+	trust  trust
 }
 
 // guard is the life of a guardian.
@@ -199,8 +201,9 @@ func (s *self) watchMember() error {
 
 // takeLetters reads what there is, and says whether there may be more.
 func (s *self) takeLetters() bool {
+	oob := make([]byte, unix.CmsgSpace(programFiles*4))
 	for {
-		n, _, err := unix.Recvfrom(lettersFD, s.buf, unix.MSG_DONTWAIT)
+		n, oobn, _, _, err := unix.Recvmsg(lettersFD, s.buf, oob, unix.MSG_DONTWAIT|unix.MSG_CMSG_CLOEXEC)
 		switch {
 		case errors.Is(err, unix.EINTR):
 			continue
@@ -208,6 +211,10 @@ func (s *self) takeLetters() bool {
 			return true
 		case err != nil || n == 0:
 			return false
+		}
+		if oobn > 0 {
+			s.trust.take(s.page, decodeProgram(s.buf[:n]), oob[:oobn])
+			continue
 		}
 		if voters, err := decode(s.buf[:n]); err == nil {
 			s.voters = voters
@@ -247,17 +254,19 @@ func (s *self) report() {
 	s.takeLetters() // the member may have handed them over just before it died
 	duty := guardian.Duty{Skew: skew}
 	var packets []packet
+	left := -1 // how many groups the packets keep
 	for {
 		statement, wrong := guardian.Read(s.page)
+		kept, open := statement.Keeps(s.trust.look())
 		now, err := clock.HostLow()
 		if err != nil {
 			os.Exit(1)
 		}
-		do, at := duty.Next(now, &statement, wrong)
+		do, at := duty.Next(now, &statement, wrong, open)
 		switch do {
 		case guardian.Send:
-			if packets == nil {
-				packets = pack(s.page, s.voters, &statement)
+			if left != len(kept) {
+				left, packets = len(kept), pack(s.page, s.voters, kept)
 			}
 			for i := range packets {
 				s.sender.send(&packets[i])
@@ -280,8 +289,8 @@ type packet struct {
 const maxPacket = 1200
 
 // pack makes the packets of a report: each part of it for each voter, to each of its addresses.
-func pack(w page.Words, voters []Voter, s *guardian.Statement) (packets []packet) {
-	parts := obituary.Split(&obituary.Report{Kept: s.Kept}, maxPacket)
+func pack(w page.Words, voters []Voter, kept []protocol.Group) (packets []packet) {
+	parts := obituary.Split(&obituary.Report{Kept: kept}, maxPacket)
 	for i := range parts {
 		for j := range voters {
 			v := &voters[j]

@@ -2,6 +2,7 @@ package party
 
 import (
 	"context"
+	"os"
 
 	"github.com/regentproject/regent/internal/protocol"
 )
@@ -14,6 +15,9 @@ type Hold struct {
 	Lapse func(code protocol.CauseCode, member string)
 	// Until returns the end of the lease as it stands, on the clock of the member.
 	Until func() protocol.Time
+	// Entrust has the guardian of the member look for the program of the lease, once the member is dead: runner is a pidfd of what starts it, and cgroup
+	// the open cgroup.events of what that has started. The files remain the caller's; nil: there is no guardian.
+	Entrust func(runner, cgroup *os.File) error
 	// Number tells the leadership from others of its group, also where the lease has no token to show.
 	Number uint64
 }
