@@ -236,17 +236,29 @@ func (g *Guardian) free() (err error) {
 		err = g.socket.Close()
 	}
 	if g.cmd != nil {
-		timer := time.NewTimer(closeWithin)
-		defer timer.Stop()
-		select {
-		case <-g.ended:
-		case <-timer.C:
-			_ = g.cmd.Process.Kill()
-			<-g.ended
+		if e := awaitEnd(g.ended, func() error { return g.cmd.Process.Kill() }); e != nil {
+			return errors.Join(err, e) // the lock of the thread that waits for it is on the page, which stays
 		}
 	}
 	if g.memory != nil {
 		err = errors.Join(err, g.memory.Close())
 	}
 	return err
+}
+
+// awaitEnd waits for the end of the process, and kills it if that takes long. One that this process may not kill is left alone: it has another user, and somebody else
+// of that user may have stopped it for good.
+func awaitEnd(ended <-chan struct{}, kill func() error) error {
+	timer := time.NewTimer(closeWithin)
+	defer timer.Stop()
+	select {
+	case <-ended:
+		return nil
+	case <-timer.C:
+	}
+	if err := kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
+		return fmt.Errorf("guardian: it does not end within %v, and cannot be killed: %w", closeWithin, err)
+	}
+	<-ended
+	return nil
 }
