@@ -46,17 +46,28 @@ func (w *world) tell(r *sim.Record, group, subject, rest, tone string) {
 	w.again(r, t, group, strings.Join(t.subjects, ", ")+" "+say, tone)
 }
 
+// onLinks are faults of links in words: while they last, and when they are over.
+var onLinks = map[string][2]string{"cut": {nothingPasses, passAgain}, "slow": {"packets are slow", "packets are no longer slow"},
+	"lose": {"packets are lost", "packets are no longer lost"}, "duplicate": {"packets arrive twice", "packets no longer arrive twice"}}
+
+const (
+	nothingPasses = "nothing passes"
+	passAgain     = "packets pass again"
+)
+
 // tellLinks notes something about a link.
-func (w *world) tellLinks(r *sim.Record, f *fault, over string, tone string) {
-	rest := rounded(strings.TrimSpace(strings.TrimPrefix(f.text, strings.Join([]string{f.kind, f.from, f.to}, " "))))
-	t := w.join(r, "link|"+over+"|"+f.kind+"|"+rest, rest)
+func (w *world) tellLinks(r *sim.Record, f *fault, over bool, tone string) {
+	say, rest := onLinks[f.kind][0], rounded(strings.TrimSpace(strings.TrimPrefix(f.text, strings.Join([]string{f.kind, f.from, f.to}, " "))))
+	if over {
+		say, rest = onLinks[f.kind][1], ""
+	}
+	t := w.join(r, "link|"+say+"|"+rest, rest)
 	t.pairs = maps.Clone(t.pairs)
 	if t.pairs == nil {
 		t.pairs = make(map[[2]string]bool)
 	}
 	t.pairs[[2]string{f.from, f.to}] = true
-	w.again(r, t, "", strings.TrimSpace(over+map[string]string{"cut": "nothing passes", "slow": "packets are slow", "lose": "packets are lost", "duplicate": "packets arrive twice"}[f.kind]+
-		" "+where(t.pairs)+strings.TrimSuffix(", "+rest, ", ")), tone)
+	w.again(r, t, "", say+" "+where(t.pairs)+strings.TrimSuffix(", "+rest, ", "), tone)
 }
 
 // join returns a copy of a recent entry with a key, or a new one.
@@ -181,18 +192,22 @@ var spoken = map[string]string{"pause": "is paused", "suspend": "is suspended: i
 
 // tellFault notes that a fault begins, or is over.
 func (w *world) tellFault(r *sim.Record, f *fault, over bool) {
-	tone, before := "bad", ""
+	tone := "bad"
 	if over {
-		tone, before = "", "no longer: "
+		tone = ""
 	}
 	words, known := spoken[f.kind]
 	switch {
 	case f.kind == "cut" || f.kind == "slow" || f.kind == "lose" || f.kind == "duplicate":
-		w.tellLinks(r, f, before, tone)
+		w.tellLinks(r, f, over, tone)
+	case f.kind == "partition" && over:
+		w.note(r, "", passAgain+" between "+strings.Join(f.side, " ")+" and the others", tone)
 	case f.kind == "partition":
-		w.note(r, "", before+"nothing passes between "+strings.Join(f.side, " ")+" and the others"+length(f.text), tone)
+		w.note(r, "", nothingPasses+" between "+strings.Join(f.side, " ")+" and the others"+length(f.text), tone)
+	case !known && over:
+		w.note(r, "", "over: "+rounded(f.text), tone)
 	case !known:
-		w.note(r, "", before+rounded(f.text), tone)
+		w.note(r, "", rounded(f.text), tone)
 	case words == "" && !over && strings.Contains(f.text, " disk lost"):
 		w.tell(r, "", f.from, "loses its disk", tone)
 	case words == "" && !over && strings.Contains(f.text, " disk "):

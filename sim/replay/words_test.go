@@ -24,6 +24,21 @@ func TestLinksAreNamedByTheirEnds(t *testing.T) {
 	}
 }
 
+// The end of a fault says what is the case again, and not for how long the fault was to last.
+func TestEndOfAFaultIsToldAsOne(t *testing.T) {
+	for fault, want := range map[string]string{"cut a b for 1s": "packets pass again from a to b", "partition {a} for 1s": "packets pass again between a and the others",
+		"slow a b by 2s for 1s": "packets are no longer slow from a to b", "lose a b 10% for 1s": "packets are no longer lost from a to b",
+		"duplicate a b 10% for 1s": "packets no longer arrive twice from a to b"} {
+		kind, _, _ := strings.Cut(fault, " ")
+		recording := trace(t, `{"t":0,"node":"a","inc":1,"ev":"start"}`, `{"t":0,"node":"b","inc":1,"ev":"start"}`,
+			`{"t":1000,"node":"a","ev":"fault","why":"`+kind+`","detail":"`+fault+`"}`, `{"t":900000000,"node":"a","ev":"heal","why":"`+kind+`","detail":"`+fault+`"}`)
+		log := recording.State(recording.Steps()).Log
+		if got := log[len(log)-2].Text; got != want {
+			t.Errorf("%s ends with %q, want %q", fault, got, want)
+		}
+	}
+}
+
 func TestWhatIsSaidOfSeveralMembers(t *testing.T) {
 	for one, want := range map[string]string{"starts": "start", "has agreed": "have agreed", "is paused, for 1s": "are paused, for 1s", "goes on": "go on", "crashes": "crash",
 		"no longer trusts a to be alive": "no longer trust a to be alive", "does not vote yet": "do not vote yet", "loses its disk": "lose their disks"} {
