@@ -37,7 +37,7 @@ func TestPacketsHaveTheirTurnAmidManyQueuedEvents(t *testing.T) {
 	})
 }
 
-// A flood is a port on which packets do not cease to come for many rounds once the loop is told to stop.
+// A flood is a port that receives packets for many more rounds after stop was called on the loop.
 type flood struct {
 	*journal
 	stopped func() bool

@@ -122,7 +122,7 @@ func TestRestoredBackupThatWasFoundOutIsNotBelievedAgain(t *testing.T) {
 		t.Error("the record is not void on disk")
 	}
 	d.Crash(1)
-	for _, r := range []protocol.Rank{0, 2} { // they forget whom they have heard
+	for _, r := range []protocol.Rank{0, 2} { // they forget which members they have heard
 		d.Crash(r)
 		d.again(cfg, r)
 	}
