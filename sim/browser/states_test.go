@@ -111,7 +111,7 @@ func scenes() []scene {
 				st.Groups = append(st.Groups, g)
 			}
 		}), until: `document.getElementById('groups-count').textContent === '100002' && document.querySelectorAll('.rows .row:not([hidden])').length > 5`},
-		{name: "not logged in", session: stranger, state: council3(nil), until: `document.activeElement.id === 'token'`},
+		{name: "not logged in", session: stranger, state: council3(nil), until: `document.activeElement.id === 'token' && document.getElementById('clock').textContent === ''`},
 		{name: "a login that is refused", session: stranger, state: council3(nil), do: `document.getElementById('token').value = 'x'; document.getElementById('login').requestSubmit()`,
 			until: `document.getElementById('login-reason').textContent.startsWith('unknown bearer token')`},
 		{name: "an agent without rights for this client", session: api.PageSession{Who: "token app", LoggedIn: true, CanLogIn: true,

@@ -1,7 +1,7 @@
 // The page: what the source says goes into the state, and each part draws its share of it.
 
 import { byId, clock, setBegan, text } from './dom.js';
-import { connect, now, onChange, state } from './state.js';
+import { connect, hasTime, now, onChange, state } from './state.js';
 import * as council from './council.js';
 import * as ribbon from './ribbon.js';
 import * as groups from './groups.js';
@@ -58,7 +58,7 @@ function theme() {
 }
 
 function frame(at) {
-  text(byId('clock'), clock(now()));
+  text(byId('clock'), hasTime() ? clock(now()) : '');
   for (const part of parts) part.frame?.(at);
   requestAnimationFrame(frame);
 }

@@ -74,6 +74,11 @@ export function now() {
   return offset === null ? 0 : (performance.now() + offset) * 1e6;
 }
 
+// hasTime says whether the source has told its time.
+export function hasTime() {
+  return Boolean(state.playback) || offset !== null;
+}
+
 function setClock(ns) {
   heard = performance.now();
   const fresh = ns / 1e6 - heard;
