@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"os"
 	"os/exec"
 	"strings"
 	"testing"
@@ -16,11 +17,32 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/regentproject/regent/agent/cluster"
 	"github.com/regentproject/regent/agent/run/tree"
 	"github.com/regentproject/regent/internal/protocol"
 	"github.com/regentproject/regent/internal/runtime/party"
 	"github.com/regentproject/regent/internal/tenure"
 )
+
+// A keeper is started from /proc/self/exe, and ps and top show its own name.
+func TestKeeperHasANameOfItsOwn(t *testing.T) {
+	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	mine, its := os.NewFile(uintptr(fds[0]), "test"), os.NewFile(uintptr(fds[1]), "keeper")
+	c := &exec.Cmd{Path: "/proc/self/exe", Args: []string{keeperName}, ExtraFiles: []*os.File{its}}
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	_ = its.Close()
+	cluster.Eventually(t, "the keeper has its name", func() bool {
+		comm, err := os.ReadFile(fmt.Sprintf("/proc/%d/comm", c.Process.Pid))
+		return err == nil && string(comm) == keeperName+"\n"
+	})
+	_ = mine.Close() // its runner is gone
+	_ = c.Wait()
+}
 
 // A keeper takes a late line about an earlier candidacy for none about this one.
 func TestKeeperIgnoresLinesAboutAnotherCandidacy(t *testing.T) {

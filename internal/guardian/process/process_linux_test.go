@@ -460,6 +460,9 @@ func TestGuardianIsSmallAndHoldsNothingOfItsMember(t *testing.T) {
 			}
 		}
 	}
+	if comm, err := os.ReadFile(filepath.Join(dir, "comm")); err != nil || string(comm) != Marker+"\n" {
+		t.Errorf("ps shows it as %q, %v", comm, err)
+	}
 	entries, err := os.ReadDir(filepath.Join(dir, "fd"))
 	if err != nil {
 		t.Logf("descriptors: %v", err) // they belong to root

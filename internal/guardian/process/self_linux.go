@@ -86,6 +86,7 @@ type self struct {
 // guard is the life of a guardian.
 func guard() error {
 	signal.Ignore(syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP)
+	thread.NameProcess(Marker)
 	if err := closeInherited(); err != nil {
 		return err
 	}

@@ -11,3 +11,6 @@ func Claim(realtime bool) (Scheduling, error) {
 	}
 	return Ordinary, nil
 }
+
+// NameProcess does nothing: processes have the name of their executable.
+func NameProcess(string) {}
