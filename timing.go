@@ -26,9 +26,8 @@ type Timing struct {
 	// RoundTrip is within what time a message and its answer pass between any two members while all is well. A request
 	// that is not answered by then is repeated. Too short costs packets, too long makes the first election slower.
 	RoundTrip time.Duration
-	// Renew is how often a leader renews its lease, however many groups it leads. Each time it asks a quorum, by turns: one packet to, and
-	// one from, each of half of the others. Where Lease is below 2 Renew and 1.5 RoundTrip, as in Fast, or
-	// it leads more than 256 groups, it asks all others. Local leaders renew theirs about as often, and leaders of eventual groups say as often that they
+	// Renew is how often a leader renews its lease: each time one packet to, and one from, every other member, however
+	// many groups it leads. Local leaders renew theirs about as often, and leaders of eventual groups say as often that they
 	// are alive.
 	Renew time.Duration
 	// Lease is for how long a leader is promised not to be replaced, from each renewal. If it dies, the others wait for

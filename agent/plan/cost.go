@@ -18,19 +18,15 @@ type Cost struct {
 // of a core at 280 packets a second, on a virtual machine where a wait alone takes some tens of microseconds.
 const perPacket = 350 * time.Microsecond
 
-// costOf counts a request to, and an answer from, each member that a renewal asks, and heartbeats in both directions between all pairs that
+// costOf counts a request to, and an answer from, each other member for each renewal, and heartbeats in both directions between all pairs that
 // are silent for longer than a heartbeat otherwise.
 func costOf(t regent.Timing, members int) Cost {
 	others := float64(members - 1)
-	asked := others
-	if t.Lease >= 2*t.Renew+3*t.RoundTrip/2 { // a quorum by turns
-		asked = float64(members / 2)
-	}
 	silent := others * (others - 1)
 	if t.Renew > t.Heartbeat {
 		silent = others * float64(members) // the leader's pairs, too
 	}
-	packets := 2*asked/t.Renew.Seconds() + silent/t.Heartbeat.Seconds()
+	packets := 2*others/t.Renew.Seconds() + silent/t.Heartbeat.Seconds()
 	return Cost{Packets: packets, Processor: packets * perPacket.Seconds()}
 }
 

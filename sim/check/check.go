@@ -17,7 +17,6 @@
 //	N-16'             nerio.go         a voter keeps its word
 //	N-EE              nerio_live.go    no group is without a lease for long while all is well
 //	N-STAB            nerio_live.go    a lease does not lapse while all is well
-//	N-STAB (views)    nerio_live.go    nor does the promise of a member lapse that knows of the lease
 //	N-STAB (moves)    nerio_moves.go   a healthy leader is moved only after a join or an undrain, to where a program waits
 //	N-VER             nerio_live.go    a member that is verified to lead does
 //	N-ROLE            nerio_live.go    nobody leads who may not, and nobody tries who is ill

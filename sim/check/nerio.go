@@ -32,7 +32,7 @@ func Nerio(t Truth, s NerioSpec) []Checker {
 	b := newTimedLedger(t)
 	all := []Checker{
 		newUnique(b, s.Quorums), newBacked(b, s.Quorums), newKeeps(b), &EdictValid{cursor{timedLedger: b}}, newToken(b), newEdictOrder(b),
-		NewResource(s.Seed, s.Travel), newStability(b, s.Longest), newKnown(b, s.Longest), NewMoves(s.Leaders, s.Moves, s.Longest), &Verified{cursor: cursor{timedLedger: b}}, NewRoles(s.Leaders), NewValues(t, s.Bound),
+		NewResource(s.Seed, s.Travel), newStability(b, s.Longest), NewMoves(s.Leaders, s.Moves, s.Longest), &Verified{cursor: cursor{timedLedger: b}}, NewRoles(s.Leaders), NewValues(t, s.Bound),
 	}
 	if len(s.Groups) > 0 {
 		all = append(all, newElected(b, s.Quorums, s.Leaders, s.Bound, s.Groups))

@@ -144,22 +144,16 @@ func (s *Stability) Name() string { return "N-STAB" }
 // Observe looks at every end of a lease.
 func (s *Stability) Observe(r *sim.Record) error {
 	did := s.follow(r)
-	s.phase(r)
+	if r.Ev == sim.EvPhase {
+		s.core, s.good = r.Members, sim.Forever
+		if r.Why == sim.Liveness {
+			s.good = r.T.Add(s.grace)
+		}
+	}
 	if r.Ev == protocol.EvStepdown && r.Dom == protocol.Quorum && len(did.Ended) > 0 {
 		return s.judge(&did.Ended[0], r.T)
 	}
 	return nil
-}
-
-// phase knows since when all is well.
-func (s *Stability) phase(r *sim.Record) {
-	if r.Ev != sim.EvPhase {
-		return
-	}
-	s.core, s.good = r.Members, sim.Forever
-	if r.Why == sim.Liveness {
-		s.good = r.T.Add(s.grace)
-	}
 }
 
 func (s *Stability) judge(x *ledger.Leadership, t sim.Real) error {
@@ -174,35 +168,6 @@ func (s *Stability) judge(x *ledger.Leadership, t sim.Real) error {
 func (s *Stability) Finish() error {
 	return s.leases(func(x *ledger.Leadership) error { return s.judge(x, s.truth.Now()) })
 }
-
-// Known is N-STAB (views): once all has been well for as long as a promise lasts, no member of the core lets the promise lapse in which it knows that a
-// member of the core leads. A view names the leader of its member's promise, so no view is without a leader meanwhile.
-type Known struct {
-	*Stability
-}
-
-// newKnown returns the checker. After the grace no promise is left that was made before the liveness phase began.
-func newKnown(b *timedLedger, grace time.Duration) *Known { return &Known{newStability(b, grace)} }
-
-// Name returns N-STAB (views).
-func (k *Known) Name() string { return "N-STAB (views)" }
-
-// Observe looks at every promise that lapses.
-func (k *Known) Observe(r *sim.Record) error {
-	k.follow(r)
-	k.phase(r)
-	if r.T < k.good || r.Ev != protocol.EvUnassign || r.Dom != protocol.Quorum || r.Why != "lapsed" || !k.core.Has(r.Node) || !k.core.Has(r.Peer.Rank) {
-		return nil
-	}
-	x := k.ledger.Lease(r.Peer.Rank, protocol.Quorum, r.Group)
-	if x == nil || x.Holder != r.Peer || x.Frozen || !k.leads(x, r.T) {
-		return nil
-	}
-	return Violatedf(k.Name(), r.T, "the promise of %v to %v lapsed, which leads %q (tenure %d) until %v", r.Node, x.Holder, x.Group, x.Tenure, k.end(x, r.T))
-}
-
-// Finish has nothing to add: what has not lapsed is known.
-func (k *Known) Finish() error { return nil }
 
 // Verified is N-VER: while a member's clock is below the end of the proof that it received about a leader, that leader leads, in
 // the tenure that it said, unless it has crashed. No other member leads then, even if it has.

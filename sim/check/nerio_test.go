@@ -1,7 +1,6 @@
 package check
 
 import (
-	"strings"
 	"testing"
 	"time"
 
@@ -378,32 +377,6 @@ func TestStability(t *testing.T) {
 		{"while all is not well", `
 			2s a lease g tenure=1 token=5 until=4s horizon=1
 			4s a stepdown g tenure=1`, ""},
-	})
-}
-
-func TestKnown(t *testing.T) {
-	const led = `
-		1s - phase why=liveness members=abc
-		1200ms a lease g tenure=1 token=5 until=4s horizon=1
-		1200ms b promise to=a gen=1 seq=1 until=2s
-		1200ms b assign g to=a gen=1 tenure=1 term=5
-	`
-	checkCases(t, func(tr Truth) Checker { return newKnown(newTimedLedger(tr), 500*time.Millisecond) }, []traceCase{
-		{"lapses under a lease", led + `2s b unassign g to=a term=5 why=lapsed`, "the promise of b"},
-		{"while a promise from before may stand", strings.Replace(led, "until=2s", "until=1499ms", 1) + `1499ms b unassign g to=a term=5 why=lapsed`, ""},
-		{"is released", led + `2s b unassign g to=a term=5 bore=5 why=released`, ""},
-		{"lapses with the lease", led + `4s b unassign g to=a term=5 why=lapsed`, ""},
-		{"lapses after it", led + `
-			2s a stepdown g tenure=1
-			3s b unassign g to=a term=5 why=lapsed`, ""},
-		{"a program that would not stop", led + `
-			1600ms a lease g tenure=1 token=5 until=4s why=frozen
-			2s b unassign g to=a term=5 why=lapsed`, ""},
-		{"outside the core", led + `
-			1500ms d promise to=a gen=1 seq=1 until=2s
-			1500ms d assign g to=a gen=1 tenure=1 term=5
-			2s d unassign g to=a term=5 why=lapsed`, ""},
-		{"an attempt of the same member before", led + `2s b unassign h to=a term=5 why=lapsed`, ""},
 	})
 }
 

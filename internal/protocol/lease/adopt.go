@@ -91,7 +91,6 @@ func (h *Holder) Adopt(now protocol.Time, vacated protocol.Set, cause protocol.C
 			delete(h.releases, key)
 		}
 	}
-	h.askAll()
 	if len(h.tenures)+len(h.releases) > 0 {
 		h.renew = now
 	}
@@ -100,7 +99,6 @@ func (h *Holder) Adopt(now protocol.Time, vacated protocol.Set, cause protocol.C
 // CaughtUp follows the word of a voter that it is in the holder's configuration now. What it was asked before that it has refused: it is
 // asked at once, and not with the next renewal.
 func (h *Holder) CaughtUp(now protocol.Time) {
-	h.askAll()
 	if len(h.tenures)+len(h.releases) > 0 {
 		h.renew = now
 	}

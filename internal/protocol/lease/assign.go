@@ -55,9 +55,6 @@ func (g *Grantor) claim(now protocol.Time, p *promise, c *Claim) Result {
 	}
 	g.assign(e, p)
 	e.held, e.token = c.Term, c.Token
-	if c.Token != 0 || p.to.Rank == e.lapsed.Rank {
-		e.lapsed = protocol.NoIdent
-	}
 	if !led {
 		g.changed(e, protocol.Cause{Code: protocol.Elected, Peer: p.to.Rank})
 	}
@@ -105,9 +102,6 @@ func (g *Grantor) unlink(e *entry) {
 func (g *Grantor) unassign(now protocol.Time, e *entry, why string, bore uint64, cause protocol.Cause) {
 	p := e.to
 	g.unlink(e)
-	if why == "lapsed" && e.token != 0 {
-		e.lapsed = p.to
-	}
 	e.token, e.free = 0, now
 	g.changed(e, cause)
 	g.out.Facts = append(g.out.Facts, protocol.Fact{Ev: protocol.EvUnassign, Dom: g.cfg.Domain, Group: e.group, Peer: p.to,
@@ -122,7 +116,7 @@ func (g *Grantor) changed(e *entry, cause protocol.Cause) {
 func (g *Grantor) entry(now protocol.Time, group protocol.Group) *entry {
 	e := g.groups[group]
 	if e == nil {
-		e = &entry{group: group, term: g.terms.Floor, owner: protocol.NoIdent, lapsed: protocol.NoIdent, heir: protocol.Nobody, free: now, index: len(g.all)}
+		e = &entry{group: group, term: g.terms.Floor, owner: protocol.NoIdent, heir: protocol.Nobody, free: now, index: len(g.all)}
 		g.groups[group] = e
 		g.all = append(g.all, e)
 	}
@@ -159,14 +153,6 @@ func (g *Grantor) Status(now protocol.Time, group protocol.Group) GroupStatus {
 func (g *Grantor) Known(now protocol.Time, group protocol.Group) uint64 {
 	e := g.entry(now, group)
 	return max(e.term, e.seen, g.terms.Floor, g.terms.Peers)
-}
-
-// lapsedOf returns the last leader of a group if it has let its promise lapse, and neither it nor a later leader has claimed the group since; otherwise NoIdent.
-func (g *Grantor) lapsedOf(group protocol.Group) protocol.Ident {
-	if e := g.groups[group]; e != nil {
-		return e.lapsed
-	}
-	return protocol.NoIdent
 }
 
 // See takes note of a term of the group that somebody proposed or knows of.

@@ -97,9 +97,6 @@ func (h *Holder) overdue(now protocol.Time) {
 			f := &v.flights[j]
 			at := f.start.Add(h.patience(v))
 			if now >= at && !f.overdue {
-				if !v.silent {
-					h.replace(now)
-				}
 				f.overdue, v.silent = true, true
 				v.tried()
 				h.again(r, f)
@@ -158,22 +155,14 @@ func (h *Holder) Flush(now protocol.Time) {
 		h.unite()
 	}
 	round := due && h.markDue(now)
-	if due {
-		for i := range h.voters {
-			h.askAgain(&h.voters[i], protocol.Rank(i))
-		}
-	}
-	var spared protocol.Set
-	if round {
-		spared = h.spare(now)
-	}
 	for i := range h.voters {
 		v, r := &h.voters[i], protocol.Rank(i)
 		if h.cfg.Absent.Has(r) {
 			continue
 		}
 		if due {
-			if round && !spared.Has(r) || len(v.releases) > 0 || len(h.trying) > 0 && h.pending(v, r) || h.scouting > 0 && v.outOfReach(now) {
+			h.askAgain(v, r)
+			if round || len(v.releases) > 0 || len(h.trying) > 0 && h.pending(v, r) || h.scouting > 0 && v.outOfReach(now) {
 				h.send(now, v, r)
 			}
 		}

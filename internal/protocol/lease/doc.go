@@ -16,7 +16,6 @@
 //	Nerio §10.1     choice of δ       roundtrip.go
 //	PROTOCOLS §1.3  restart wait      reach.go
 //	Nerio §10.2     slow networks     backoff.go, scout.go
-//	docs/nerio.md   whom to ask       turns.go
 //
 // A user of the core gives it a [Policy], calls Begin and Lapse at the start of every Step and Flush at its end, hands
 // Request, OK and Nack to the half that they are for, and acts on TakeOutcomes and TakeChanges. Package nerio does that.

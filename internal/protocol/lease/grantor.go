@@ -80,10 +80,8 @@ type entry struct {
 	// first.
 	free, reserved protocol.Time
 	heir           protocol.Rank
-	// lapsed is the last leader if it has let its promise run out, until it claims the group again or there is a later leader.
-	lapsed     protocol.Ident
-	prev, next *entry // in the promise's list
-	index      int    // in all
+	prev, next     *entry // in the promise's list
+	index          int    // in all
 }
 
 // A Change says that who has a group, or who leads it, changed as this member sees it.

@@ -282,7 +282,6 @@ func (h *Holder) Nack(now protocol.Time, from protocol.Ident, m *Nack) {
 	if !ok {
 		return
 	}
-	refused := v.silent
 	v.silent = false
 	if from.Inc > v.inc {
 		h.restarted(from)
@@ -313,9 +312,6 @@ func (h *Holder) Nack(now protocol.Time, from protocol.Ident, m *Nack) {
 		h.requeue(v, from.Rank, f.releases)
 	}
 	if m.Why != WhyStale {
-		if !refused {
-			h.replace(now)
-		}
 		v.silent = true // nothing but renewals until it takes one
 	}
 }
@@ -354,7 +350,6 @@ func (v *voter) take(seq uint64) (flight, bool) {
 // lose notes that the voter has begun a new promise of one length or has restarted: it backs nothing of that length any
 // more.
 func (h *Holder) lose(r protocol.Rank, l *length) {
-	h.replace(h.now)
 	for _, c := range h.classes {
 		if c.length != l || !c.backers.Has(r) {
 			continue

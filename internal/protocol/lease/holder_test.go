@@ -35,14 +35,14 @@ func TestLeaseEndsWithTheVoterThatTheQuorumCannotSpare(t *testing.T) {
 	c := newCouncil(t, plain(5))
 	c.try(0, "g")
 	first := c.led(0, "g").End
-	c.deaf = protocol.NewSet(1, 2) // they were asked just now, and it is the turn of the others
+	c.deaf = protocol.NewSet(3, 4)
 	c.now = c.now.Add(50 * ms)
 	second := c.now.Add(c.cfg.Rho.WaitAtMost(c.cfg.Lease))
 	c.pump(c.do(0, func(*half) {}))
 	if l := c.led(0, "g"); l.End != second {
 		t.Errorf("three of five renewed: until %v, want %v", l.End, second)
 	}
-	c.deaf.Add(3)
+	c.deaf.Add(2)
 	c.now = c.now.Add(50 * ms)
 	c.pump(c.do(0, func(*half) {}))
 	if l := c.led(0, "g"); l.End != second || second <= first {
@@ -55,7 +55,7 @@ func TestAnsweredHolderSleepsUntilTheNextRenewal(t *testing.T) {
 	c.try(0, "g")
 	c.now = c.now.Add(c.cfg.Renew)
 	asked := c.do(0, func(*half) {})
-	if got, want := c.members[0].holder.Next(), c.now.Add(c.members[0].cfg.patience()); len(asked) != 2 || got != want {
+	if got, want := c.members[0].holder.Next(), c.now.Add(c.members[0].cfg.patience()); len(asked) != 3 || got != want {
 		t.Fatalf("asked %d voters and waits until %v, want %v: their answers may be lost", len(asked), got, want)
 	}
 	c.pump(asked)
@@ -313,12 +313,12 @@ func TestLeaderOutbidAtOneVoterKeepsItsToken(t *testing.T) {
 func TestVoterThatRestartedBacksNothing(t *testing.T) {
 	c := newCouncil(t, plain(3))
 	c.try(0, "g")
-	c.restart(2, c.now.Add(time.Hour)) // it is its turn
-	c.deaf = protocol.NewSet(1)
+	c.restart(1, c.now.Add(time.Hour))
+	c.deaf = protocol.NewSet(2)
 	end := c.led(0, "g").End
 	c.now = c.now.Add(50 * ms)
 	c.pump(c.do(0, func(*half) {}))
-	if l := c.led(0, "g"); l.End != end || l.Backers.Has(2) {
+	if l := c.led(0, "g"); l.End != end || l.Backers.Has(1) {
 		t.Errorf("until %v with %v: a voter that forgot counts", l.End, l.Backers)
 	}
 }

@@ -31,8 +31,6 @@ type standing struct {
 	end protocol.Time
 	// begun says that TakeBegun has not reported the promise.
 	begun bool
-	// spared says that the last round that renewed the length has left the voter out, or that the next one must not.
-	spared bool
 }
 
 func (h *Holder) newLength(nominal time.Duration) *length {
@@ -146,7 +144,7 @@ func (h *Holder) nextRound(now protocol.Time) protocol.Time {
 		switch {
 		case !l.used() || h.every(l) == 1:
 		case l.due:
-			next = min(next, now.Add(h.interval(l)))
+			next = min(next, now.Add(h.every(l)*h.cfg.Renew))
 		default:
 			next = min(next, l.next)
 		}
@@ -169,7 +167,7 @@ func (h *Holder) markDue(now protocol.Time) bool {
 func (h *Holder) unmark(now protocol.Time) {
 	for _, l := range h.lengths {
 		if l.due {
-			l.due, l.next = false, now.Add(h.interval(l))
+			l.due, l.next = false, now.Add(h.every(l)*h.cfg.Renew)
 		}
 	}
 }

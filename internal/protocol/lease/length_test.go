@@ -96,7 +96,7 @@ func TestOneRequestCarriesAllLengthsThatAreDue(t *testing.T) {
 	c.tick(2 * long)
 	var alone []time.Duration
 	for _, e := range c.sent {
-		if e.from == 0 && e.to != 0 {
+		if e.from == 0 && e.to == 1 {
 			alone = append(alone, asked(e.msg)...)
 		}
 	}
@@ -107,22 +107,18 @@ func TestOneRequestCarriesAllLengthsThatAreDue(t *testing.T) {
 	c.tick(long)
 	c.sent = nil
 	c.tick(long)
-	requests, both, other := 0, 0, 0
+	requests, both := 0, 0
 	for _, e := range c.sent {
-		if e.from != 0 || e.to == 0 {
+		if e.from != 0 || e.to != 1 {
 			continue
 		}
 		requests++
-		switch lengths := asked(e.msg); {
-		case slices.Equal(lengths, []time.Duration{0, long}):
+		if slices.Equal(asked(e.msg), []time.Duration{0, long}) {
 			both++
-		case !slices.Equal(lengths, []time.Duration{0}):
-			other++
 		}
 	}
-	// Each length has its turns: a round that renews both may ask both voters.
-	if requests < 20 || requests > 24 || both != requests-16 || other > 0 {
-		t.Errorf("%d requests in %v, %d of them for both lengths, %d without the short one", requests, long, both, other)
+	if requests != 20 || both != 4 {
+		t.Errorf("%d requests in %v, %d of them for both lengths", requests, long, both)
 	}
 	c.led(0, "slow")
 	c.led(0, "quick")

@@ -113,7 +113,6 @@ func (g *Grantor) AppendState(s *State) {
 		s.Instant(e.free)
 		s.Future(e.reserved)
 		s.Uint(uint64(e.heir))
-		s.Ident(e.lapsed)
 	}
 }
 
@@ -141,7 +140,6 @@ func (h *Holder) AppendState(s *State) {
 			s.Uint(x.gen)
 			s.Future(x.end)
 			s.Bool(x.begun)
-			s.Bool(x.spared)
 		}
 	}
 	for i := range h.voters {

@@ -161,7 +161,6 @@ func (h *Holder) result(now protocol.Time, r protocol.Rank, m *OK, res *Result) 
 		h.refused(t, r, now.Add(h.grantor.bound(now, res)))
 		t.bids[r].led = 0
 		t.bids[r].leader = res.Token != 0
-		h.refusedBy(now, t, res)
 		h.hopeless(now, t)
 	}
 }
@@ -268,20 +267,6 @@ func (h *Holder) refused(t *tenure, r protocol.Rank, until protocol.Time) {
 		h.voters[r].refused = append(h.voters[r].refused, t)
 	}
 	b.state, b.until = rejected, until
-}
-
-// refusedBy takes the refusal of a voter that is bound to a leader for one of the leader, too, if the leader has let the promise of this member lapse. It may
-// be dead, and if it is not, it renews the lease. A candidate that waited for its answer would keep its own vote from others meanwhile. Of a leader whose
-// round trips are long the answer is waited for: on a slow network attempts must not follow one another faster than answers come.
-func (h *Holder) refusedBy(now protocol.Time, t *tenure, res *Result) {
-	if t.leads() || res.Token == 0 || res.Holder == protocol.NoIdent || h.grantor.lapsedOf(res.Group) != res.Holder {
-		return
-	}
-	slow := h.voters[res.Holder.Rank].rtt.p99(now) > h.cfg.patience()
-	if b := &t.bids[res.Holder.Rank]; !slow && (b.state == queued || b.state == flying) {
-		h.refused(t, res.Holder.Rank, now.Add(res.Remaining))
-		b.leader = true
-	}
 }
 
 // hopeless ends an attempt that refusals have already decided, so that what was granted is free again soon (E-N9).
