@@ -26,6 +26,9 @@ func (r *Report) Covers(g protocol.Group) bool {
 	return !kept
 }
 
+// Whole returns whether the report releases all groups, so that no other one adds to it.
+func (r *Report) Whole() bool { return r.First == "" && r.Last == "" && len(r.Kept) == 0 }
+
 var errBody = errors.New("obituary: malformed report: want a range, and names within it in ascending order")
 
 // check says whether the range has an end that is not before its beginning, and what is kept is in order and in it.

@@ -12,7 +12,7 @@ type ciphers struct {
 	inc   protocol.Inc
 	start datagram.Start
 	list  []startCipher
-	// reported says that a guardian has reported the start dead: the gate needs to let no copy of that in.
+	// reported says that a guardian has released all that the start led: the gate needs to let in no report of it any more.
 	reported bool
 	// follows is the highest number of a packet after which the gate that was made last need not be made again; 0: that gate does not know the start.
 	follows uint64

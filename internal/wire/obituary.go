@@ -80,7 +80,9 @@ func (e *Endpoint) openObituary(data []byte, p *Packet) datagram.Reason {
 		return datagram.Malformed
 	}
 	p.Died = &report
-	e.peers[who].current.reported = true
+	if report.Whole() {
+		e.peers[who].current.reported = true
+	}
 	return datagram.Obituary
 }
 

@@ -106,7 +106,14 @@ func TestGateLetsObituariesIn(t *testing.T) {
 	if n := f.OneIn(packet); n != 1 {
 		t.Errorf("one in %d reports is let in, want all", n)
 	}
-	expect(t, b, bytes.Clone(packet), datagram.Obituary)
+	// A report that keeps groups, or has other parts, is followed by another one.
+	for _, r := range []obituary.Report{{Kept: []protocol.Group{"g"}}, {Last: "m"}, {First: "n"}} {
+		expect(t, b, obituary.Append(nil, letterTo(t, a, 1), 1, &r), datagram.Obituary)
+		if n := b.Gate(Chances{Known: 32, Unknown: 64}, transport.SmallestRoom).OneIn(packet); n != 1 {
+			t.Errorf("one in %d reports is let in after %+v has come, want all", n, r)
+		}
+	}
+	expect(t, b, obituary.Append(nil, letterTo(t, a, 1), 1, &obituary.Report{}), datagram.Obituary)
 	if n := b.Gate(Chances{Known: 32, Unknown: 64}, transport.SmallestRoom).OneIn(packet); n != 32 {
 		t.Errorf("one in %d copies is let in after the report has come, want one in 32", n)
 	}
