@@ -150,7 +150,7 @@ func TestAgentRefusesToStartWithTheReason(t *testing.T) {
 	defer packets.Close()
 	busy := alone(t, "{}")
 	replace(t, busy.config, "bootstrap:", "bind: \""+packets.LocalAddr().String()+"\"\nbootstrap:")
-	if err := run(busy); err == nil || !strings.Contains(err.Error(), packets.LocalAddr().String()) || !strings.Contains(err.Error(), "in use: is another agent running?") {
+	if err := run(busy); err == nil || !strings.Contains(err.Error(), packets.LocalAddr().String()) || !strings.Contains(err.Error(), "in use (another process has the port: stop it, such as a second agent") {
 		t.Errorf("a port for packets in use: %v", err)
 	}
 	if _, err := os.Stat(busy.socket); err == nil {

@@ -4,14 +4,12 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"net/http"
 	"os"
 	"slices"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"time"
 
 	"github.com/regentproject/regent"
@@ -212,9 +210,6 @@ func (a *Agent) JoinBy(ctx context.Context, c regent.Config, e Elector, rekey fu
 		in = world.WithOrders(in, a.orders())
 	}
 	m, err := e.Join(world.WithMirror(in, a.deadlines), c)
-	if errors.Is(err, syscall.EADDRINUSE) {
-		return fmt.Errorf("%w: is another agent running? stop it, or change the member's address, or bind", err)
-	}
 	if err != nil {
 		return err
 	}
