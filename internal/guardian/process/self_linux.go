@@ -162,8 +162,9 @@ func gone(pidfd int) bool {
 	return err != nil && !errors.Is(err, unix.EINTR) || n > 0
 }
 
-// orphaned is how long a guardian stays whose member has closed the socket but not said that it leaves. A process that exits closes it last.
-const orphaned = 2 * time.Second
+// orphaned is how long a guardian stays whose member has closed the socket but not said that it leaves. A process that exits closes it last. A member that
+// leaves in order has killed by then a guardian that stays.
+const orphaned = 2 * closeWithin
 
 // watchMember waits for letters, and for the end of the member, which the kernel reports once the member's memory is free.
 func (s *self) watchMember() error {
