@@ -229,7 +229,8 @@ func short(out any) any {
 // writes a line to the audit log.
 func (s *Server) Give(ctx context.Context, action, group string, body any) (status int, out any, err error) {
 	at, o := "", s.orderOf(action)
-	if err = s.permitGiven(ctx, &o, group); err == nil {
+	err = s.permitGiven(ctx, &o, group)
+	if err == nil {
 		at, status, out, err = s.give(ctx, &o, group, body)
 	}
 	to, _ := o.about(body)

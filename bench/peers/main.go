@@ -199,7 +199,7 @@ func (s *settings) trialsOf(x setting) int {
 	return s.trials
 }
 
-// progress tells somebody who waits what happens.
+// progress prints what happens, for a user who waits.
 func (s *settings) progress(format string, args ...any) {
 	fmt.Fprintf(s.log, time.Now().Format("15:04:05 ")+format+"\n", args...)
 }

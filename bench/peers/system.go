@@ -32,7 +32,7 @@ type system struct {
 	name string
 	// says is what runs, for people.
 	says string
-	// defaults are the constants of somebody who sets none. fastest lists others, the fastest first, which ends with the defaults.
+	// defaults are the constants where a user sets none. fastest lists others, the fastest first, which ends with the defaults.
 	defaults setting
 	fastest  []setting
 	// kinds are the ways in which its leaders can go; nil: all.

@@ -18,7 +18,7 @@ import (
 	vip "github.com/regentproject/regent/agent/run/address"
 )
 
-// What happens to an address is told: to neighbours, when another member is back and when the interface was down; to operators, when another host has the address
+// regent vip reports what happens to an address: to neighbours, when another member is back and when the interface was down; to operators, when another host has the address
 // too; and to scripts, as JSON and by the exit status.
 func TestVIPTellsWhatHappens(t *testing.T) {
 	if err := cluster.CanNamespaces(); err != nil {
@@ -66,7 +66,7 @@ func TestVIPTellsWhatHappens(t *testing.T) {
 	}
 
 	const thrice = 3
-	cluster.Eventually(t, "neighbours are told three times", func() bool { return arp.Count() >= thrice && advertised.Count() >= thrice })
+	cluster.Eventually(t, "neighbours hear of the address three times", func() bool { return arp.Count() >= thrice && advertised.Count() >= thrice })
 	before := advertised.Count()
 	v.check(v.IP("a", "link set eth0 down"), v.IP("a", "link set eth0 up"))
 	cluster.Eventually(t, "the address of version 6 is back and announced", func() bool {
@@ -118,7 +118,7 @@ func TestVIPTellsWhatHappens(t *testing.T) {
 		t.Errorf("neighbours were told %d times of nothing new", n-before)
 	}
 	v.check(v.Plug("b"))
-	cluster.Eventually(t, "neighbours are told again after b is back", func() bool { return arp.Count() > before })
+	cluster.Eventually(t, "neighbours hear of the address again after b is back", func() bool { return arp.Count() > before })
 	v.Finish(t, runnerOf("a"))
 	if !saw(vip.Event{Event: vip.Released, Address: four})() || !saw(vip.Event{Event: vip.Released, Address: six})() {
 		t.Errorf("the release was not printed: %v", events)

@@ -157,7 +157,7 @@ func (p *Page) Forget(group protocol.Group) {
 	delete(p.kept, group)
 }
 
-// list gives a group a slot. If there is none, the page says so: then every group is kept.
+// list gives a group a slot. If there is none, the page is marked as full: then every group is kept.
 func (p *Page) list(group protocol.Group, tenure uint64) keptGroup {
 	if len(p.free) == 0 || group == "" || len(group) > maxName {
 		p.words.Store(wordUnlisted, p.words.Load(wordUnlisted)+1)

@@ -5,7 +5,7 @@ package guardian
 // original. So nothing is reported from the moment at which the member notices the snapshot until the guardian has letters of the start after that. A member that
 // asks others what it may have promised has none to give for a while.
 //
-// It belongs to whoever writes the page.
+// It belongs to the writer of the page.
 type Standing struct {
 	page     *Page
 	restores uint64

@@ -22,7 +22,7 @@ type proving struct {
 
 func (m *proving) Proved() protocol.Time { return m.proved }
 
-// N-VER: the guardian must not report the death while somebody believes a proof. A member that dies right after it has sent the proof must have shown it.
+// N-VER: the guardian must not report the death while a proof may still be believed. A member that dies right after it has sent the proof must have shown it.
 func TestProofIsShownBeforeItLeaves(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		j := &journal{}

@@ -191,7 +191,7 @@ func TestACallThatIsNewsToNeighboursIsKnown(t *testing.T) {
 	})
 }
 
-// An address that a later leadership of the host holds is left to it, whoever deletes.
+// No deleter removes an address that a later leadership of the host holds.
 func TestAnAddressOfALaterLeadershipIsLeft(t *testing.T) {
 	withCable(t, func(func(...string)) {
 		a := parsed(t, "10.9.9.9/24@eth0")
@@ -200,7 +200,8 @@ func TestAnAddressOfALaterLeadershipIsLeft(t *testing.T) {
 			t.Error(err)
 		}
 		left, err := Drop([]string{a.String()}, k.Newer)
-		if err = errors.Join(err, k.Delete(a)); err != nil || left != 0 || there(t, a) != 1 {
+		err = errors.Join(err, k.Delete(a))
+		if err != nil || left != 0 || there(t, a) != 1 {
 			t.Errorf("is there %d times, and %d are left: %v", there(t, a), left, err)
 		}
 	})

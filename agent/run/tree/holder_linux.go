@@ -49,7 +49,7 @@ func namespaces(process string) (in places, ok bool) {
 	return in, errs[0] == nil && errs[1] == nil
 }
 
-// holds says that a process calls itself a holder of an address, and may change addresses here. Whoever may do that can take the address anyway.
+// holds says that a process calls itself a holder of an address, and may change addresses here. A process that may do that can take the address anyway.
 func holds(pid int, a address.Address, here places) bool {
 	b, err := readProc(pid, "cmdline")
 	if err != nil {

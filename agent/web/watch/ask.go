@@ -12,7 +12,7 @@ import (
 )
 
 const (
-	// reportInterval is how often the members are asked while somebody looks.
+	// reportInterval is how often the members are asked while a page is open.
 	reportInterval = 2 * time.Second
 	// reportAge is how old the word of a member may be that does not answer any more.
 	reportAge = 3 * reportInterval

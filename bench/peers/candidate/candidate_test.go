@@ -9,7 +9,7 @@ import (
 	"github.com/regentproject/regent/agent/cluster/journal"
 )
 
-// What a candidate believes at its first look after a pause is told once, and when it ceases to believe it; each leadership has an entry of its own.
+// A candidate reports once what it believes at its first look after a pause, and when it ceases to believe it; each leadership has an entry of its own.
 func TestLooks(t *testing.T) {
 	dir := t.TempDir()
 	p, err := New(dir, "a")

@@ -43,7 +43,7 @@ func decodeProgram(b []byte) (tenure uint64) {
 	return binary.BigEndian.Uint64(b[1:])
 }
 
-// encode writes what a guardian is told of voters: for each the letter, its rank, and its addresses, each behind its length.
+// encode writes what a guardian has to know of voters: for each the letter, its rank, and its addresses, each behind its length.
 func encode(voters []Voter) []byte {
 	b := []byte{aboutVoters}
 	for i := range voters {

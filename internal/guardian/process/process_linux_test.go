@@ -223,7 +223,8 @@ func TestKilledMemberIsReportedTenTimesAndItsGuardianEnds(t *testing.T) {
 	t.Logf("the first report after %v", time.Since(begin))
 	n := 1
 	for ; ok; n++ {
-		if _, ok = g.await(); !ok {
+		_, ok = g.await()
+		if !ok {
 			break
 		}
 	}

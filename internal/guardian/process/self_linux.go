@@ -77,7 +77,7 @@ type self struct {
 	scan   *scanner // nil: only the pidfd proves the death
 	sender sender
 
-	mu     sync.Mutex // of what follows, and of reading letters; whoever proves the death never unlocks it
+	mu     sync.Mutex // of what follows, and of reading letters; the thread that proves the death never unlocks it
 	voters []Voter
 	buf    []byte
 	trust  trust
