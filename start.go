@@ -237,7 +237,7 @@ func (m *Member) run(ctx context.Context, saved []byte, chosen *agreed.Chosen, f
 		Clock: m.world.Clock.Now, Waiter: waiter, Realtime: !m.config.NoRealtime, Facts: m.facts, Log: m.log}
 	m.guardian.options(m, &o, &port)
 	m.port = runtime.NewPort(port)
-	o.Port = m.port
+	o.Port, o.Paused = m.port, m.port.Paused
 	if m.dir != nil {
 		o.Store = m.dir
 	}

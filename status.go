@@ -211,8 +211,8 @@ func (m *Member) Members() []PeerStatus {
 		}
 		if p.Seen != 0 {
 			o.Heard, o.Silence, o.Unconfirmed = true, s.now.Sub(p.Seen), s.now.Sub(p.Unconfirmed)
-			o.Silent = silent(o.Silence, o.Trusted)
-			o.Deaf = o.Unconfirmed-o.Silence > m.timing().deaf()
+			o.Silent = silent(s.now.Sub(max(p.Seen, p.Listened)), o.Trusted)
+			o.Deaf = p.Seen.Sub(max(p.Unconfirmed, p.Listened)) > m.timing().deaf()
 		}
 		o.Incarnation, o.RoundTrip = uint64(p.Inc), p.RTT
 		if rate := s.rates[i]; rate != nil {

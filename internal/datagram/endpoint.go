@@ -14,6 +14,7 @@ type Endpoint struct {
 	wake   protocol.Time // no probe is due before; it may be early
 	due    []protocol.Rank
 	counts Counts
+	paused protocol.Time // when this process last went on after a pause
 }
 
 // A peer is what an endpoint knows of one other member.
@@ -35,6 +36,7 @@ type peer struct {
 	greeted     protocol.Time // until when it gets more of them, for it does not know this start; zero: it does
 	rival       rival
 	bound       time.Duration
+	own         bool // the bound includes a pause of this process
 	rtt         time.Duration
 	echoAge     time.Duration
 }
@@ -162,7 +164,10 @@ func (e *Endpoint) measure(now protocol.Time, p *peer, h *Header) time.Duration 
 		e.counts.Impossible++
 		return protocol.Unknown
 	}
-	p.bound = bound
+	p.bound, p.own = bound, h.Echo.Sent < e.paused
+	if p.own {
+		return bound // it bounds the delay, and says nothing of the network
+	}
 	p.smooth(now.Sub(h.Echo.Sent) - h.Sent.Sub(h.Echo.Received))
 	return bound
 }

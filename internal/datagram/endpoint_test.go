@@ -432,6 +432,25 @@ func TestReportTellsOfAPeer(t *testing.T) {
 	}
 }
 
+// A pause of this process is not shown as a slow peer: what waited for it measures the pause. The bound is as large for whoever rests on it.
+func TestReportLeavesOwnPausesOut(t *testing.T) {
+	w := newTown(t, 1, 4)
+	w.meet(0, 1)
+	h := w.stamp(1, 0)
+	w.pass(2 * time.Second)
+	w.e[0].Paused(w.clock(0))
+	if v := w.accept(0, h); v.Delay < 2*time.Second {
+		t.Errorf("the packet was under way for 2 s, and the bound is %v", v.Delay)
+	}
+	if r := w.e[0].Report(w.clock(0), 1); r.Bound != protocol.Unknown || r.Fast || r.RTT != 2*ms {
+		t.Errorf("after a pause: %+v", r)
+	}
+	w.meet(0, 1)
+	if r := w.e[0].Report(w.clock(0), 1); !r.Fast || r.RTT != 2*ms {
+		t.Errorf("some packets later: %+v", r)
+	}
+}
+
 func TestConfigIsChecked(t *testing.T) {
 	good := Config{Members: 3, Rho: rho, Delta: 10 * ms}
 	if e, err := New(0, good); err != nil || e.config.MaxAge != 1250*ms {

@@ -12,7 +12,7 @@ type Report struct {
 	Inc protocol.Inc
 	// Heard is when; it counts only if Inc does.
 	Heard protocol.Time
-	// Bound is the proven bound on the delay of its last datagram, or Unknown; Fast says that it is at most Δ.
+	// Bound is the proven bound on the delay of its last datagram, or Unknown, also if it includes a pause of this process; Fast says that it is at most Δ.
 	Bound time.Duration
 	Fast  bool
 	// RTT is a smoothed round trip: two delays less all waiting between. Zero: not measured yet.
@@ -26,9 +26,16 @@ type Report struct {
 // Report returns what is known of a peer.
 func (e *Endpoint) Report(now protocol.Time, peer protocol.Rank) Report {
 	p := &e.peers[peer]
-	return Report{Inc: p.inc, Heard: p.heard, Bound: p.bound, Fast: p.bound <= e.config.Delta, RTT: p.rtt, EchoAge: p.echoAge,
+	bound := p.bound
+	if p.own && bound > e.config.Delta {
+		bound = protocol.Unknown
+	}
+	return Report{Inc: p.inc, Heard: p.heard, Bound: bound, Fast: bound <= e.config.Delta, RTT: p.rtt, EchoAge: p.echoAge,
 		Rivals: p.rival.mutes(now)}
 }
+
+// Paused says that this process goes on after a pause. Packets that waited for it meanwhile seem to be late, so what they measure is not shown as the peer's.
+func (e *Endpoint) Paused(now protocol.Time) { e.paused = now }
 
 // Count counts a packet that was judged elsewhere, because it belongs to no start of a member.
 func (e *Endpoint) Count(r Reason) { e.counts.Packets[r]++ }

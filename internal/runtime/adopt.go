@@ -60,7 +60,7 @@ func (n *diagnostics) adopt(names []string, stay protocol.Set) {
 		fresh.problems[i], fresh.incs[i], fresh.seen[i], fresh.nameless[i] = n.problems[i], n.incs[i], n.seen[i], n.nameless[i]
 		fresh.silent[i], fresh.unproven[i], fresh.drops[i], fresh.confirmed[i] = n.silent[i], n.unproven[i], n.drops[i], n.confirmed[i]
 	}
-	fresh.strangers, fresh.unlisted = n.strangers, n.unlisted
+	fresh.strangers, fresh.unlisted, fresh.listened = n.strangers, n.unlisted, n.listened
 	*n = fresh
 }
 

@@ -33,6 +33,8 @@ type diagnostics struct {
 	incs     []protocol.Inc
 	seen     []protocol.Time
 	silent   []bool // as logged
+	// listened is since when this member listens without a pause.
+	listened protocol.Time
 	// nameless is when a member last spoke without knowing its incarnation; zero: not since it last learnt it.
 	nameless []protocol.Time
 	// unproven is what a process said that does not know its incarnation, and that has answered nothing.
@@ -148,11 +150,22 @@ func (n *diagnostics) newKeys() { clear(n.drops) }
 // that do not pass are taken for its own.
 const Quiet = 5 * time.Second
 
+// longPause is from when on a pause of this member has a line in the log.
+const longPause = time.Second
+
+// paused takes note of a pause of this member that is over. Peers were silent for it only from now on.
+func (n *diagnostics) paused(now protocol.Time, by time.Duration) {
+	if by >= longPause { // frequent short ones must not hide that peers are silent
+		n.listened = now
+		n.log.Warn("this member was paused: it neither sent nor received packets, and the others may have counted it as silent", "for", by.Round(time.Millisecond))
+	}
+}
+
 // listen logs which members have fallen silent since the last call, and which are heard again: one line for all of them.
 func (n *diagnostics) listen(now protocol.Time) {
 	var gone, back []string
 	for r, seen := range n.seen {
-		silent := seen != 0 && now.Sub(seen) >= Quiet
+		silent := seen != 0 && now.Sub(max(seen, n.listened)) >= Quiet
 		switch {
 		case silent && !n.silent[r]:
 			gone = append(gone, n.names[r])

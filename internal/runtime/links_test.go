@@ -112,6 +112,28 @@ func TestConfirmationsAreOfThePresentIncarnation(t *testing.T) {
 	}
 }
 
+// After a pause of this member the others are not called silent for it: the member was paused, and says that.
+func TestLogSaysThatThisMemberWasPaused(t *testing.T) {
+	var out bytes.Buffer
+	n := newDiagnostics([]string{"a", "b"}, slog.New(slog.NewTextHandler(&out, nil)))
+	start := protocol.Time(time.Hour)
+	n.heard(start, protocol.Ident{Rank: 1, Inc: 1})
+	n.listen(start)
+	out.Reset()
+	back := start.Add(2 * Quiet)
+	n.paused(back, 2*Quiet)
+	n.listen(back)
+	if got := out.String(); strings.Count(got, "\n") != 1 || !strings.Contains(got, "this member was paused") || !strings.Contains(got, "for=10s") {
+		t.Errorf("the member was paused, and the log has %s", got)
+	}
+	out.Reset()
+	n.paused(back.Add(Quiet/2), 20*time.Millisecond) // which is no excuse
+	n.listen(back.Add(Quiet))
+	if got := out.String(); strings.Count(got, "\n") != 1 || !strings.Contains(got, "fallen silent") {
+		t.Errorf("b is silent, and the log has %s", got)
+	}
+}
+
 // The log has one line when members fall silent, however many, and one when they are heard again.
 func TestLogNamesMembersThatFallSilent(t *testing.T) {
 	var out bytes.Buffer

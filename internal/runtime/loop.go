@@ -78,6 +78,8 @@ type Options struct {
 	Adopt func(now protocol.Time)
 	// Proved, if it is set, is called before a proof leaves that somebody may believe for longer than any before, with the instant until which. It must not wait.
 	Proved func(until protocol.Time)
+	// Paused, if it is set, is called when the loop woke up too late by so much. It must not wait.
+	Paused func(now protocol.Time, by time.Duration)
 	// Facts gets what the machines state, if it is set.
 	Facts func(now protocol.Time, channel Channel, facts []protocol.Fact)
 	Log   *slog.Logger
@@ -221,19 +223,6 @@ func (l *Loop) round() (again bool) {
 	}
 	l.gather = l.Port.Flush()
 	return more && !l.stop.Load() || len(l.calls) > 0 || len(l.queue) > 0
-}
-
-// wait waits until something is due or comes in, and notes how late it woke up.
-func (l *Loop) wait() {
-	due := min(l.wakes.next(), l.Port.Wake())
-	d := forever
-	if due != protocol.Never {
-		d = min(d, due.Sub(l.Clock()))
-	}
-	l.Waiter.Wait(d, l.gather)
-	if now := l.Clock(); now >= due {
-		l.stats.Late.Add(now, now.Sub(due))
-	}
 }
 
 // deliver hands a message to the machine on its channel. If there is none the member is silent there, as if it had

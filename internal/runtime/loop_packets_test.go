@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/regentproject/regent/internal/protocol"
 )
@@ -92,5 +93,31 @@ func TestRestoreIsNoticedBeforePacketsAreSealed(t *testing.T) {
 		}
 		expect(t, "a round in which a snapshot was restored", got, "send promise to b", "restart", "send question to b", "probe")
 		end()
+	})
+}
+
+// An oversleeper is a waiter of a process that was paused when it should have woken up.
+type oversleeper struct {
+	Waiter
+	by time.Duration
+}
+
+func (w oversleeper) Wait(d, gather time.Duration) { w.Waiter.Wait(d+w.by, gather) }
+
+func TestLoopReportsItsOwnPause(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const paused = 3 * time.Second
+		var by time.Duration
+		j := &journal{}
+		_, end := begin(&toy{}, j, func(o *Options) {
+			j.wake = o.Clock().Add(time.Second)
+			o.Waiter = oversleeper{o.Waiter, paused}
+			o.Paused = func(_ protocol.Time, late time.Duration) { j.wake, by = protocol.Never, late }
+		})
+		time.Sleep(time.Minute)
+		end()
+		if by < paused-time.Millisecond || by > paused+time.Second {
+			t.Errorf("it slept %v too long, and reports %v", paused, by)
+		}
 	})
 }

@@ -446,6 +446,8 @@ type PeerReport struct {
 	datagram.Report
 	// Seen is when any packet of it passed, even of a process that does not know its incarnation yet; zero: never.
 	Seen protocol.Time
+	// Listened is since when this member listens without a pause of its own: it knows of no silence before.
+	Listened protocol.Time
 	// Unconfirmed is since when it has confirmed no packet of this member, though it was heard; zero: it was never heard.
 	Unconfirmed protocol.Time
 	// Addr is where packets to it go.
@@ -461,9 +463,17 @@ type PeerReport struct {
 // Listen logs which members have fallen silent since the last call, and which are heard again.
 func (p *NetPort) Listen(now protocol.Time) { p.diagnostics.listen(now) }
 
+// Paused takes note of a pause of this member that is over, if it was longer than a packet takes: then packets waited for this member and not for a peer.
+func (p *NetPort) Paused(now protocol.Time, by time.Duration) {
+	if !p.Wire.Fast(by) {
+		p.Wire.Paused(now)
+		p.diagnostics.paused(now, by)
+	}
+}
+
 // Peer returns what is known of a peer.
 func (p *NetPort) Peer(now protocol.Time, peer protocol.Rank) PeerReport {
-	r := PeerReport{Report: p.Wire.Report(now, peer), Seen: p.diagnostics.seen[peer], Problem: p.diagnostics.problem(now, peer),
+	r := PeerReport{Report: p.Wire.Report(now, peer), Seen: p.diagnostics.seen[peer], Listened: p.diagnostics.listened, Problem: p.diagnostics.problem(now, peer),
 		Unconfirmed: p.diagnostics.confirmed[peer].last(), Revoked: p.Wire.Revoked(peer)}
 	r.Uses, r.Lists = p.Wire.Used(peer)
 	if r.Revoked {

@@ -1,6 +1,10 @@
 package runtime
 
-import "time"
+import (
+	"time"
+
+	"github.com/regentproject/regent/internal/protocol"
+)
 
 // A Waiter is how the loop waits. Wait is called by the loop only, Wake by anybody.
 type Waiter interface {
@@ -17,6 +21,22 @@ type Waiter interface {
 
 // forever is how long the loop waits when nothing is due. It bounds what a lost wake-up could do.
 const forever = 10 * time.Second
+
+// wait waits until something is due or comes in, and notes how late it woke up.
+func (l *Loop) wait() {
+	due := min(l.wakes.next(), l.Port.Wake())
+	d := forever
+	if due != protocol.Never {
+		d = min(d, due.Sub(l.Clock()))
+	}
+	l.Waiter.Wait(d, l.gather)
+	if now := l.Clock(); now >= due {
+		l.stats.Late.Add(now, now.Sub(due))
+		if l.Paused != nil {
+			l.Paused(now, now.Sub(due))
+		}
+	}
+}
 
 // chanWaiter waits on a channel and a timer of package time: it works everywhere, and under testing/synctest.
 type chanWaiter struct {
