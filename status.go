@@ -225,6 +225,9 @@ func (m *Member) Members() []PeerStatus {
 		if p.Bound != protocol.Unknown {
 			o.Bound, o.Fast = p.Bound, p.Bound > 0 && p.Bound <= m.config.Timing.Delay
 		}
+		if o.Deaf && o.Problem == "" {
+			o.Problem = misaddressed(&p)
+		}
 		if p.Rivals && o.Problem == "" {
 			o.Problem = "two processes use this name: neither counts"
 		}
@@ -363,6 +366,15 @@ const untrustedFor = time.Second
 // silent says whether a member that was heard is no longer.
 func silent(silence time.Duration, trusted bool) bool {
 	return silence >= runtime.Quiet || !trusted && silence >= untrustedFor
+}
+
+// misaddressed says that the packets of a member come from another address than those to it go to; empty if they do not. It explains why one that
+// is heard does not hear: hosts that send from another address on purpose hear all the same.
+func misaddressed(p *runtime.PeerReport) string {
+	if !p.From.IsValid() {
+		return ""
+	}
+	return fmt.Sprintf("does not hear us: its packets come from %v, and the configuration has %v; correct it", p.From, p.Addr)
 }
 
 // deaf is how long a member that is heard may confirm no packet before it counts as one that does not hear. Members speak to each

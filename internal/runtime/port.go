@@ -91,6 +91,8 @@ type outbox struct {
 	choice path.Choice
 	tally  path.Tally
 	heard  path.Heard
+	// source is where the last packet came from that passed.
+	source netip.AddrPort
 }
 
 // Traffic counts what went through a port. It may be read at any time.
@@ -191,6 +193,7 @@ func (p *NetPort) take(in *transport.Packet, deliver Deliver) {
 	}
 	p.receive.From, p.receive.Delay = p.packet.From, v.Delay
 	from := &p.peers[p.packet.From.Rank]
+	from.source = in.Addr
 	if p.Wire.Fast(v.Delay) {
 		from.tally.Note(p.packet.Path, p.packet.Sent, v.Delay)
 	}
@@ -452,6 +455,8 @@ type PeerReport struct {
 	Unconfirmed protocol.Time
 	// Addr is where packets to it go.
 	Addr netip.AddrPort
+	// From is where the last packet of it came from, if that is none of its addresses here.
+	From netip.AddrPort
 	// Problem is what keeps it from counting; empty if nothing is known.
 	Problem string
 	// Revoked says that it has no key here.
@@ -479,7 +484,11 @@ func (p *NetPort) Peer(now protocol.Time, peer protocol.Rank) PeerReport {
 	if r.Revoked {
 		r.Problem = "is revoked here: its packets are dropped, and none are sent to it"
 	}
-	if a := p.Addrs[peer]; len(a) > 0 {
+	a := p.Addrs[peer]
+	if s := p.peers[peer].source; !slices.Contains(a, s) {
+		r.From = s
+	}
+	if len(a) > 0 {
 		best, _ := p.peers[peer].choice.Best()
 		r.Addr = a[min(int(best), len(a)-1)]
 	}

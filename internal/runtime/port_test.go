@@ -120,6 +120,30 @@ func (d *desk) greet() {
 	}
 }
 
+// A host may send from another address than packets to it go to. It is shown where that is wrong: in a configuration with another port, say.
+func TestPortKnowsWherePacketsOfAPeerComeFrom(t *testing.T) {
+	d := newDesk(t, summary("a", "x"), summary("b", "x"))
+	for _, c := range []struct{ from, want netip.AddrPort }{{addr(2), netip.AddrPort{}}, {addr(9), addr(9)}, {addr(3), netip.AddrPort{}}} {
+		for range 5 {
+			d.now = d.now.Add(20 * time.Millisecond)
+			for i, p := range d.ports {
+				p.Send(d.now, protocol.Rank(1-i), 0, &rank.OK{Seq: 1})
+				p.Flush()
+			}
+			d.pass(func(from int, p *transport.Packet) bool {
+				p.Addr = addr(1)
+				if from == 1 {
+					p.Addr = c.from
+				}
+				return true
+			})
+		}
+		if got := d.ports[0].Peer(d.now, 1).From; got != c.want {
+			t.Errorf("packets of b come from %v, and %v is shown, want %v", c.from, got, c.want)
+		}
+	}
+}
+
 // A stamp from before the packet came would make it seem younger than it is, and a grant earlier.
 func TestReceiveStampIsTakenAfterThePacketLeftTheSocket(t *testing.T) {
 	d := newDesk(t, summary("a", "x"), summary("b", "x"))
