@@ -76,10 +76,17 @@ func TestOrdersReachTheLeaderFromEveryHost(t *testing.T) {
 	}
 	leader := func() string {
 		who := ""
-		cluster.Eventually(t, "a knows who leads", func() bool {
+		cluster.Eventually(t, "a knows who leads, and so does the leader", func() bool {
 			_, body := a.get(t, "/v1/groups/g")
 			who, _ = body["leader"].(string)
-			return who != "" && len(a.agent.core.Members()) == 3
+			for i, name := range []string{"a", "b", "c"} {
+				if name != who {
+					continue
+				}
+				_, own := h.agents[i].get(t, "/v1/groups/g")
+				return own["leader"] == who && own["token"] == body["token"] && len(a.agent.core.Members()) == 3
+			}
+			return false
 		})
 		return who
 	}
