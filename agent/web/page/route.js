@@ -4,6 +4,8 @@ import { choose, show, shownGroup, state } from './state.js';
 
 // wanted is what the address names, until the source has said something.
 let wanted = null;
+// seen is the address that was read or written last. Another one is new, and its event is still to come: it is not written over.
+let seen = '';
 
 export function start() {
   wanted = parse();
@@ -19,6 +21,7 @@ export function update(changed) {
 }
 
 function parse() {
+  seen = location.hash;
   if (!location.hash.startsWith('#/')) return null;
   try {
     const [mode, group, kind, ...names] = location.hash.slice(2).split('/').map(decodeURIComponent);
@@ -41,9 +44,11 @@ function follow() {
 
 function write() {
   const g = shownGroup();
-  if (!g || wanted || !(state.shown || state.chosen)) return;
+  if (!g || wanted || location.hash !== seen || !(state.shown || state.chosen)) return;
   const c = state.chosen;
   const parts = [g.mode, g.name, ...(c && c.kind !== 'group' ? [c.kind, ...c.names] : [])];
   const to = `#/${parts.map(encodeURIComponent).join('/')}`;
-  if (to !== location.hash) history.replaceState(null, '', to);
+  if (to === location.hash) return;
+  history.replaceState(null, '', to);
+  seen = location.hash;
 }
