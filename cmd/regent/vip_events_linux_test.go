@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/regentproject/regent/agent/api"
 	"github.com/regentproject/regent/agent/cluster"
@@ -143,13 +144,13 @@ func metricsAt(t *testing.T, socket string) string {
 	return string(b)
 }
 
-// silent says that a member has not heard another one lately.
+// silent says that a member has not heard another one for so long that its agent has noticed: it looks every second.
 func silent(v *vipCluster, of, peer string) bool {
 	var list api.MemberList
 	v.check(newClient(v.Socket(of)).get(v.t.Context(), "/v1/members", &list))
 	for i := range list.Members {
 		if m := &list.Members[i]; m.Name == peer {
-			return !m.Trusted
+			return !m.Trusted && m.Silence > 3*time.Second
 		}
 	}
 	return false
