@@ -83,7 +83,12 @@ func cgroupDir(mounts, own string) (string, error) {
 
 // cgroupKill kills all processes in a cgroup and below, at once.
 func cgroupKill(dir string) error {
-	return os.WriteFile(filepath.Join(dir, "cgroup.kill"), []byte("1"), 0)
+	f, err := os.OpenFile(filepath.Join(dir, "cgroup.kill"), os.O_WRONLY, 0) // and nothing is made of it where there is none
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteString("1")
+	return errors.Join(err, f.Close())
 }
 
 // cgroupProcs returns the processes in a cgroup and below.
