@@ -225,7 +225,7 @@ func TestHealthGivesTheGroupUp(t *testing.T) {
 
 func TestAHostThatIsNotReadyDoesNotCampaign(t *testing.T) {
 	s := play(t, newFake(1), `exit 0`, func(o *Options) {
-		o.Ready = Check{Command: []string{"sh", "-c", `echo >$D/asked; test -e $D/ready || { echo no disk; exit 1; }`}, Every: time.Millisecond, Timeout: 20 * time.Second}
+		o.Ready = Check{Command: []string{"sh", "-c", `test -e $D/ready && exit; echo >$D/asked; echo no disk; exit 1`}, Every: time.Millisecond, Timeout: 20 * time.Second}
 	})
 	s.file("asked")
 	if n := len(s.agent.leases); n > 0 {
