@@ -321,7 +321,7 @@ func (m *model) viewChanged(g *election, e *cluster.Event, at time.Duration, ent
 		return nil
 	}
 	turn, partly := g.leaderLost(at, cause, cause.String())
-	// A member that lost its own leadership says so when its program stops.
+	// A member that lost its own leadership reports it when its program stops.
 	if partly && cause.Member != member || g.mode != web.Quorum {
 		entry.Text = fmt.Sprintf("%s sees no leader: %v", member, cause)
 	}

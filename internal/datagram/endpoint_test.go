@@ -432,7 +432,7 @@ func TestReportTellsOfAPeer(t *testing.T) {
 	}
 }
 
-// A pause of this process is not shown as a slow peer: what waited for it measures the pause. The bound is as large for whoever rests on it.
+// A pause of this process is not shown as a slow peer: what waited for it measures the pause. Protocols that rest on the bound get it as large as before.
 func TestReportLeavesOwnPausesOut(t *testing.T) {
 	w := newTown(t, 1, 4)
 	w.meet(0, 1)

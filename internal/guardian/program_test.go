@@ -113,7 +113,7 @@ func TestGroupWithoutASlotHasNoTenure(t *testing.T) {
 	}
 }
 
-// The programs of a member that dies go one after the other. Each makes the guardian report anew, and one that lives on does not hold it for ever.
+// The programs of a member that dies go one after the other. Each makes the guardian report anew, and one that lives on does not hold it without end.
 func TestReportIsSentAnewWhenAProgramIsGone(t *testing.T) {
 	s, d := &Statement{Mode: WithinProcess}, &Duty{}
 	var sent []protocol.Time

@@ -29,7 +29,7 @@ const (
 
 // A Letter is what a guardian needs to tell one voter of the death of its member.
 type Letter struct {
-	// Head is the beginning of the clear header: which start of which member died, and who is told.
+	// Head is the beginning of the clear header: which start of which member died, and the receiver.
 	Head [HeadSize]byte
 	// Key seals reports to that voter, and nothing else.
 	Key [KeySize]byte
